@@ -1,0 +1,2 @@
+//! The CUDA driver, opened on first use.
+pub use cust::sys;
