@@ -21,24 +21,13 @@ pub struct aml_area_mmap_options {
 pub struct aml_area_ops {
     /// Maps `size` bytes.
     pub mmap: Option<
-        unsafe extern "C" fn(
-            data: *const aml_area_data,
-            size: usize,
-            opts: *mut aml_area_mmap_options,
-        ) -> *mut c_void,
+        unsafe extern "C" fn(data: *const aml_area_data, size: usize, opts: *mut aml_area_mmap_options) -> *mut c_void,
     >,
     /// Gives `size` bytes at `ptr` back.
-    pub munmap: Option<
-        unsafe extern "C" fn(data: *const aml_area_data, ptr: *mut c_void, size: usize) -> c_int,
-    >,
+    pub munmap: Option<unsafe extern "C" fn(data: *const aml_area_data, ptr: *mut c_void, size: usize) -> c_int>,
     /// Describes the area on a stream of text, each line behind `prefix`.
-    pub fprintf: Option<
-        unsafe extern "C" fn(
-            data: *const aml_area_data,
-            stream: *mut FILE,
-            prefix: *const c_char,
-        ) -> c_int,
-    >,
+    pub fprintf:
+        Option<unsafe extern "C" fn(data: *const aml_area_data, stream: *mut FILE, prefix: *const c_char) -> c_int>,
 }
 
 /// An area: its operations, and the state they work on.

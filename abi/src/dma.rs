@@ -18,13 +18,8 @@ pub struct aml_dma_request {
 /// Moves the data of one layout into another; `arg` is whatever the DMA passes to its operators.
 ///
 /// Returns 0 or a negated AML error number. The unwinding ABI lets a C++ operator throw through the DMA.
-pub type aml_dma_operator = Option<
-    unsafe extern "C-unwind" fn(
-        dst: *mut aml_layout,
-        src: *const aml_layout,
-        arg: *mut c_void,
-    ) -> c_int,
->;
+pub type aml_dma_operator =
+    Option<unsafe extern "C-unwind" fn(dst: *mut aml_layout, src: *const aml_layout, arg: *mut c_void) -> c_int>;
 
 /// The operations of a DMA.
 #[repr(C)]
@@ -42,23 +37,14 @@ pub struct aml_dma_ops {
         ) -> c_int,
     >,
     /// Gives a request up.
-    pub destroy_request: Option<
-        unsafe extern "C" fn(dma: *mut aml_dma_data, req: *mut *mut aml_dma_request) -> c_int,
-    >,
+    pub destroy_request: Option<unsafe extern "C" fn(dma: *mut aml_dma_data, req: *mut *mut aml_dma_request) -> c_int>,
     /// Waits for a request and frees it.
-    pub wait_request: Option<
-        unsafe extern "C" fn(dma: *mut aml_dma_data, req: *mut *mut aml_dma_request) -> c_int,
-    >,
+    pub wait_request: Option<unsafe extern "C" fn(dma: *mut aml_dma_data, req: *mut *mut aml_dma_request) -> c_int>,
     /// Waits for everything that was started.
     pub barrier: Option<unsafe extern "C" fn(dma: *mut aml_dma_data) -> c_int>,
     /// Describes the DMA on a stream of text, each line behind `prefix`.
-    pub fprintf: Option<
-        unsafe extern "C" fn(
-            dma: *const aml_dma_data,
-            stream: *mut FILE,
-            prefix: *const c_char,
-        ) -> c_int,
-    >,
+    pub fprintf:
+        Option<unsafe extern "C" fn(dma: *const aml_dma_data, stream: *mut FILE, prefix: *const c_char) -> c_int>,
 }
 
 /// A DMA: its operations, and the state they work on.

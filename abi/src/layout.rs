@@ -19,13 +19,9 @@ pub struct aml_layout_data {
 #[derive(Clone, Copy)]
 pub struct aml_layout_ops {
     /// Address of the element at `coords`, in the layout's own order.
-    pub deref: Option<
-        unsafe extern "C" fn(data: *const aml_layout_data, coords: *const usize) -> *mut c_void,
-    >,
+    pub deref: Option<unsafe extern "C" fn(data: *const aml_layout_data, coords: *const usize) -> *mut c_void>,
     /// Address of the element at `coords`, the first of which varies fastest.
-    pub deref_native: Option<
-        unsafe extern "C" fn(data: *const aml_layout_data, coords: *const usize) -> *mut c_void,
-    >,
+    pub deref_native: Option<unsafe extern "C" fn(data: *const aml_layout_data, coords: *const usize) -> *mut c_void>,
     /// Address of the memory below the layout.
     pub rawptr: Option<unsafe extern "C" fn(data: *const aml_layout_data) -> *mut c_void>,
     /// One of the two orders.
@@ -33,8 +29,7 @@ pub struct aml_layout_ops {
     /// Stores the dimensions, in the layout's own order.
     pub dims: Option<unsafe extern "C" fn(data: *const aml_layout_data, dims: *mut usize) -> c_int>,
     /// Stores the dimensions, the fastest first.
-    pub dims_native:
-        Option<unsafe extern "C" fn(data: *const aml_layout_data, dims: *mut usize) -> c_int>,
+    pub dims_native: Option<unsafe extern "C" fn(data: *const aml_layout_data, dims: *mut usize) -> c_int>,
     /// The number of dimensions.
     pub ndims: Option<unsafe extern "C" fn(data: *const aml_layout_data) -> usize>,
     /// The size of an element in bytes.
@@ -69,20 +64,11 @@ pub struct aml_layout_ops {
         ) -> c_int,
     >,
     /// Describes the layout on a stream of text, each line behind `prefix`.
-    pub fprintf: Option<
-        unsafe extern "C" fn(
-            data: *const aml_layout_data,
-            stream: *mut FILE,
-            prefix: *const c_char,
-        ) -> c_int,
-    >,
+    pub fprintf:
+        Option<unsafe extern "C" fn(data: *const aml_layout_data, stream: *mut FILE, prefix: *const c_char) -> c_int>,
     /// The same layout over other memory.
     pub duplicate: Option<
-        unsafe extern "C" fn(
-            layout: *const aml_layout,
-            output: *mut *mut aml_layout,
-            ptr: *mut c_void,
-        ) -> c_int,
+        unsafe extern "C" fn(layout: *const aml_layout, output: *mut *mut aml_layout, ptr: *mut c_void) -> c_int,
     >,
     /// Frees the layout, not the memory below it.
     pub destroy: Option<unsafe extern "C" fn(layout: *mut aml_layout) -> c_int>,
