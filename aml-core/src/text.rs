@@ -1,0 +1,45 @@
+//! Descriptions in text, written to a C stream.
+//! The stream is the program's, so a line goes out whole and through the C library.
+
+use aml_abi::{AML_EINVAL, AML_FAILURE, AML_SUCCESS};
+use libc::{FILE, c_char, c_int};
+use std::ffi::{CStr, CString};
+
+/// Writes one line, behind `prefix` and a colon where there is a prefix.
+///
+/// # Safety
+/// `stream` is NULL or an open stream, `prefix` NULL or a C string.
+pub(crate) unsafe fn write_line(stream: *mut FILE, prefix: *const c_char, text: String) -> c_int {
+    if stream.is_null() {
+        return -AML_EINVAL;
+    }
+    let Ok(text) = CString::new(text) else {
+        return -AML_FAILURE;
+    };
+    // SAFETY: the caller's promise.
+    let prefix = unsafe { text_or_empty(prefix) };
+    let colon = if prefix.is_empty() { c"" } else { c": " };
+    // SAFETY: `stream` is open, and the format takes three C strings.
+    let written = unsafe {
+        libc::fprintf(
+            stream,
+            c"%s%s%s\n".as_ptr(),
+            prefix.as_ptr(),
+            colon.as_ptr(),
+            text.as_ptr(),
+        )
+    };
+    if written < 0 { -AML_FAILURE } else { AML_SUCCESS }
+}
+
+/// A C string, empty for NULL.
+///
+/// # Safety
+/// `text` is NULL or a C string that lives as long as `'a`.
+pub(crate) unsafe fn text_or_empty<'a>(text: *const c_char) -> &'a CStr {
+    if text.is_null() {
+        return c"";
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }
+}
