@@ -137,6 +137,20 @@ impl Context {
         Context::known(handle)
     }
 
+    /// The context that the memory at `pointer` was allocated or registered in; an error where CUDA does not know it.
+    pub fn of_memory(pointer: *const libc::c_void) -> Result<Context> {
+        const CU_POINTER_ATTRIBUTE_CONTEXT: u32 = 1;
+        let mut handle: CUcontext = ptr::null_mut();
+        // SAFETY: the attribute is a handle; the driver only looks the address up.
+        probe("cuPointerGetAttribute", unsafe {
+            cuPointerGetAttribute((&raw mut handle).cast(), CU_POINTER_ATTRIBUTE_CONTEXT, pointer as u64)
+        })?;
+        if handle.is_null() {
+            return Err(Error::new("cuPointerGetAttribute", Code::NOT_FOUND));
+        }
+        Context::known(handle)
+    }
+
     /// The handle.
     pub fn raw(self) -> CUcontext {
         self.handle
