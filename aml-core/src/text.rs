@@ -20,15 +20,8 @@ pub(crate) unsafe fn write_line(stream: *mut FILE, prefix: *const c_char, text: 
     let prefix = unsafe { text_or_empty(prefix) };
     let colon = if prefix.is_empty() { c"" } else { c": " };
     // SAFETY: `stream` is open, and the format takes three C strings.
-    let written = unsafe {
-        libc::fprintf(
-            stream,
-            c"%s%s%s\n".as_ptr(),
-            prefix.as_ptr(),
-            colon.as_ptr(),
-            text.as_ptr(),
-        )
-    };
+    let written =
+        unsafe { libc::fprintf(stream, c"%s%s%s\n".as_ptr(), prefix.as_ptr(), colon.as_ptr(), text.as_ptr()) };
     if written < 0 { -AML_FAILURE } else { AML_SUCCESS }
 }
 

@@ -50,9 +50,7 @@ impl Device {
     pub fn can_access(self, peer: Device) -> Result<bool> {
         let mut can: c_int = 0;
         // SAFETY: `can` is valid for a write.
-        check("cuDeviceCanAccessPeer", unsafe {
-            cuDeviceCanAccessPeer(&mut can, self.0, peer.0)
-        })?;
+        check("cuDeviceCanAccessPeer", unsafe { cuDeviceCanAccessPeer(&mut can, self.0, peer.0) })?;
         Ok(can != 0)
     }
 
@@ -60,9 +58,7 @@ impl Device {
     pub fn primary_is_active(self) -> Result<bool> {
         let (mut flags, mut active) = (0, 0);
         // SAFETY: both are valid for a write.
-        check("cuDevicePrimaryCtxGetState", unsafe {
-            cuDevicePrimaryCtxGetState(self.0, &mut flags, &mut active)
-        })?;
+        check("cuDevicePrimaryCtxGetState", unsafe { cuDevicePrimaryCtxGetState(self.0, &mut flags, &mut active) })?;
         Ok(active != 0)
     }
 
@@ -70,9 +66,7 @@ impl Device {
     pub fn retain_primary(self) -> Result<Context> {
         let mut handle = ptr::null_mut();
         // SAFETY: `handle` is valid for a write.
-        check("cuDevicePrimaryCtxRetain", unsafe {
-            cuDevicePrimaryCtxRetain(&mut handle, self.0)
-        })?;
+        check("cuDevicePrimaryCtxRetain", unsafe { cuDevicePrimaryCtxRetain(&mut handle, self.0) })?;
         Context::known(handle).inspect_err(|_| {
             let _ = self.release_primary();
         })
@@ -81,9 +75,7 @@ impl Device {
     /// Gives one reference to the primary context back.
     pub fn release_primary(self) -> Result<()> {
         // SAFETY: no pointers.
-        check("cuDevicePrimaryCtxRelease", unsafe {
-            cuDevicePrimaryCtxRelease_v2(self.0)
-        })
+        check("cuDevicePrimaryCtxRelease", unsafe { cuDevicePrimaryCtxRelease_v2(self.0) })
     }
 }
 
@@ -100,29 +92,20 @@ fn context_id(handle: CUcontext) -> Result<c_ulonglong> {
     }
     let mut version = 0;
     // SAFETY: as above.
-    probe("cuCtxGetApiVersion", unsafe {
-        cuCtxGetApiVersion(handle, &mut version)
-    })?;
+    probe("cuCtxGetApiVersion", unsafe { cuCtxGetApiVersion(handle, &mut version) })?;
     Ok(0)
 }
 
 impl Context {
     fn known(handle: CUcontext) -> Result<Context> {
-        Ok(Context {
-            handle,
-            id: context_id(handle)?,
-        })
+        Ok(Context { handle, id: context_id(handle)? })
     }
 
     /// The context that is current on this thread, if one is.
     #[inline]
     pub fn current() -> Result<Option<Context>> {
         let handle = current_handle()?;
-        if handle.is_null() {
-            Ok(None)
-        } else {
-            Context::known(handle).map(Some)
-        }
+        if handle.is_null() { Ok(None) } else { Context::known(handle).map(Some) }
     }
 
     /// The context that `stream` was made in.
@@ -189,9 +172,7 @@ impl Context {
     /// Lets the current context reach the memory of `peer` by itself; success also where it could before.
     pub fn enable_access_to(peer: Context) -> Result<()> {
         // SAFETY: the driver refuses a context that it does not know.
-        match probe("cuCtxEnablePeerAccess", unsafe {
-            cuCtxEnablePeerAccess(peer.handle, 0)
-        }) {
+        match probe("cuCtxEnablePeerAccess", unsafe { cuCtxEnablePeerAccess(peer.handle, 0) }) {
             Err(error) if error.code == Code::PEER_ACCESS_ALREADY_ENABLED => Ok(()),
             answer => answer,
         }

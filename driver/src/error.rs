@@ -74,32 +74,18 @@ pub(crate) fn check(call: &'static str, status: Status) -> Result<()> {
 /// As `check`, for a call whose failure is an answer and not worth a line in the log.
 #[inline]
 pub(crate) fn probe(call: &'static str, status: Status) -> Result<()> {
-    if status == 0 {
-        Ok(())
-    } else {
-        Err(Error {
-            call,
-            code: Code(status),
-        })
-    }
+    if status == 0 { Ok(()) } else { Err(Error { call, code: Code(status) }) }
 }
 
 /// As `check`, for a query: false while the work is not done.
 #[inline]
 pub(crate) fn done(call: &'static str, status: Status) -> Result<bool> {
-    if Code(status) == Code::NOT_READY {
-        Ok(false)
-    } else {
-        check(call, status).map(|()| true)
-    }
+    if Code(status) == Code::NOT_READY { Ok(false) } else { check(call, status).map(|()| true) }
 }
 
 #[cold]
 fn failed(call: &'static str, status: Status) -> Error {
-    let error = Error {
-        call,
-        code: Code(status),
-    };
+    let error = Error { call, code: Code(status) };
     if process::logging() {
         let line = format!("aml-dma-cuda: {error}\n");
         // SAFETY: the buffer is valid for its length. One write, so that lines of several threads stay whole.

@@ -22,9 +22,7 @@ impl Event {
     pub fn new() -> Result<Event> {
         let mut event = ptr::null_mut();
         // SAFETY: `event` is valid for a write.
-        check("cuEventCreate", unsafe {
-            cuEventCreate(&mut event, CU_EVENT_DISABLE_TIMING)
-        })?;
+        check("cuEventCreate", unsafe { cuEventCreate(&mut event, CU_EVENT_DISABLE_TIMING) })?;
         Ok(Event(event))
     }
 

@@ -26,16 +26,10 @@ pub mod device {
     /// Allocates `size` bytes that host and device both reach.
     pub fn allocate_managed(size: usize, global: bool) -> Result<u64> {
         const CU_MEM_ATTACH_HOST: u32 = 2;
-        let flags = if global {
-            CU_MEM_ATTACH_GLOBAL
-        } else {
-            CU_MEM_ATTACH_HOST
-        };
+        let flags = if global { CU_MEM_ATTACH_GLOBAL } else { CU_MEM_ATTACH_HOST };
         let mut pointer = 0;
         // SAFETY: `pointer` is valid for a write.
-        check("cuMemAllocManaged", unsafe {
-            cuMemAllocManaged(&mut pointer, size, flags)
-        })?;
+        check("cuMemAllocManaged", unsafe { cuMemAllocManaged(&mut pointer, size, flags) })?;
         Ok(pointer)
     }
 
@@ -133,9 +127,7 @@ impl Registration {
     pub fn device_pointer(&self) -> Result<u64> {
         let mut device = 0;
         // SAFETY: `device` is valid for a write; the memory is registered.
-        check("cuMemHostGetDevicePointer", unsafe {
-            cuMemHostGetDevicePointer_v2(&mut device, self.pointer, 0)
-        })?;
+        check("cuMemHostGetDevicePointer", unsafe { cuMemHostGetDevicePointer_v2(&mut device, self.pointer, 0) })?;
         Ok(device)
     }
 
@@ -203,36 +195,28 @@ pub mod copy {
     #[inline]
     pub unsafe fn unified(dst: *mut c_void, src: *const c_void, size: usize, stream: Stream) -> Result<()> {
         // SAFETY: the caller vouches for the memory.
-        check("cuMemcpyAsync", unsafe {
-            cuMemcpyAsync(dst as u64, src as u64, size, stream.raw())
-        })
+        check("cuMemcpyAsync", unsafe { cuMemcpyAsync(dst as u64, src as u64, size, stream.raw()) })
     }
 
     /// From host to device.
     #[inline]
     pub unsafe fn host_to_device(dst: *mut c_void, src: *const c_void, size: usize, stream: Stream) -> Result<()> {
         // SAFETY: the caller vouches for the memory.
-        check("cuMemcpyHtoDAsync", unsafe {
-            cuMemcpyHtoDAsync_v2(dst as u64, src, size, stream.raw())
-        })
+        check("cuMemcpyHtoDAsync", unsafe { cuMemcpyHtoDAsync_v2(dst as u64, src, size, stream.raw()) })
     }
 
     /// From device to host.
     #[inline]
     pub unsafe fn device_to_host(dst: *mut c_void, src: *const c_void, size: usize, stream: Stream) -> Result<()> {
         // SAFETY: the caller vouches for the memory.
-        check("cuMemcpyDtoHAsync", unsafe {
-            cuMemcpyDtoHAsync_v2(dst, src as u64, size, stream.raw())
-        })
+        check("cuMemcpyDtoHAsync", unsafe { cuMemcpyDtoHAsync_v2(dst, src as u64, size, stream.raw()) })
     }
 
     /// From device to device.
     #[inline]
     pub unsafe fn device_to_device(dst: *mut c_void, src: *const c_void, size: usize, stream: Stream) -> Result<()> {
         // SAFETY: the caller vouches for the memory.
-        check("cuMemcpyDtoDAsync", unsafe {
-            cuMemcpyDtoDAsync_v2(dst as u64, src as u64, size, stream.raw())
-        })
+        check("cuMemcpyDtoDAsync", unsafe { cuMemcpyDtoDAsync_v2(dst as u64, src as u64, size, stream.raw()) })
     }
 
     /// From the device of one context to that of another.
@@ -245,14 +229,7 @@ pub mod copy {
     ) -> Result<()> {
         // SAFETY: the caller vouches for the memory.
         check("cuMemcpyPeerAsync", unsafe {
-            cuMemcpyPeerAsync(
-                dst as u64,
-                dst_context.raw(),
-                src as u64,
-                src_context.raw(),
-                size,
-                stream.raw(),
-            )
+            cuMemcpyPeerAsync(dst as u64, dst_context.raw(), src as u64, src_context.raw(), size, stream.raw())
         })
     }
 
@@ -271,8 +248,6 @@ pub mod copy {
     /// Planes of a volume, from the device of one context to that of another.
     pub unsafe fn volume_peer(copy: &CUDA_MEMCPY3D_PEER, stream: Stream) -> Result<()> {
         // SAFETY: the caller vouches for the memory.
-        check("cuMemcpy3DPeerAsync", unsafe {
-            cuMemcpy3DPeerAsync(copy, stream.raw())
-        })
+        check("cuMemcpy3DPeerAsync", unsafe { cuMemcpy3DPeerAsync(copy, stream.raw()) })
     }
 }

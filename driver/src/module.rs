@@ -26,9 +26,7 @@ impl Module {
     pub fn load(ptx: &CStr) -> Result<Module> {
         let mut module = ptr::null_mut();
         // SAFETY: `module` is valid for a write, and the text ends in NUL.
-        check("cuModuleLoadData", unsafe {
-            cuModuleLoadData(&mut module, ptx.as_ptr().cast())
-        })?;
+        check("cuModuleLoadData", unsafe { cuModuleLoadData(&mut module, ptx.as_ptr().cast()) })?;
         Ok(Module(module))
     }
 
@@ -36,9 +34,7 @@ impl Module {
     pub fn function(self, name: &CStr) -> Result<Function> {
         let mut function = ptr::null_mut();
         // SAFETY: `function` is valid for a write, and the name ends in NUL.
-        check("cuModuleGetFunction", unsafe {
-            cuModuleGetFunction(&mut function, self.0, name.as_ptr())
-        })?;
+        check("cuModuleGetFunction", unsafe { cuModuleGetFunction(&mut function, self.0, name.as_ptr()) })?;
         Ok(Function(function))
     }
 }

@@ -57,9 +57,7 @@ impl Stream {
     pub fn new_non_blocking() -> Result<Stream> {
         let mut stream = ptr::null_mut();
         // SAFETY: `stream` is valid for a write.
-        check("cuStreamCreate", unsafe {
-            cuStreamCreate(&mut stream, CU_STREAM_NON_BLOCKING)
-        })?;
+        check("cuStreamCreate", unsafe { cuStreamCreate(&mut stream, CU_STREAM_NON_BLOCKING) })?;
         Ok(Stream(stream))
     }
 
@@ -85,9 +83,7 @@ impl Stream {
     #[inline]
     pub fn wait_for(self, event: Event) -> Result<()> {
         // SAFETY: stream and event live.
-        check("cuStreamWaitEvent", unsafe {
-            cuStreamWaitEvent(self.0, event.raw(), 0)
-        })
+        check("cuStreamWaitEvent", unsafe { cuStreamWaitEvent(self.0, event.raw(), 0) })
     }
 
     /// Lets the stream write `value` to each of `words`, after the work before it, and after that work's own writes.
@@ -98,9 +94,7 @@ impl Stream {
     pub unsafe fn write(self, words: &[*mut u32], value: u32) -> Result<()> {
         if let [word] = *words {
             // SAFETY: the caller vouches for the word; registered memory has the same address on the device.
-            return check("cuStreamWriteValue32", unsafe {
-                cuStreamWriteValue32_v2(self.0, word as u64, value, 0)
-            });
+            return check("cuStreamWriteValue32", unsafe { cuStreamWriteValue32_v2(self.0, word as u64, value, 0) });
         }
         const WRITE_VALUE_32: u32 = 2;
         // SAFETY: all zeros is a value of this union of integers.
@@ -125,8 +119,6 @@ impl Stream {
     pub unsafe fn call(self, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) -> Result<()> {
         let function: CUhostFn = Some(function);
         // SAFETY: the stream lives, and the caller vouches for the rest.
-        check("cuLaunchHostFunc", unsafe {
-            cuLaunchHostFunc(self.0, function, argument)
-        })
+        check("cuLaunchHostFunc", unsafe { cuLaunchHostFunc(self.0, function, argument) })
     }
 }

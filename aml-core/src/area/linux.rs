@@ -13,18 +13,12 @@ use std::ptr;
 
 /// Operations of the Linux area.
 #[unsafe(no_mangle)]
-pub static mut aml_area_linux_ops: aml_area_ops = aml_area_ops {
-    mmap: Some(mmap),
-    munmap: Some(munmap),
-    fprintf: Some(fprintf),
-};
+pub static mut aml_area_linux_ops: aml_area_ops =
+    aml_area_ops { mmap: Some(mmap), munmap: Some(munmap), fprintf: Some(fprintf) };
 
 /// The Linux area.
 #[unsafe(no_mangle)]
-pub static mut aml_area_linux: aml_area = aml_area {
-    ops: &raw mut aml_area_linux_ops,
-    data: ptr::null_mut(),
-};
+pub static mut aml_area_linux: aml_area = aml_area { ops: &raw mut aml_area_linux_ops, data: ptr::null_mut() };
 
 /// # Safety
 /// Any arguments will do; options are refused unread.
@@ -36,11 +30,7 @@ unsafe extern "C" fn mmap(_data: *const aml_area_data, size: usize, opts: *mut a
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: asks for new pages wherever the kernel has room.
     let memory = unsafe { libc::mmap(ptr::null_mut(), size, prot, flags, -1, 0) };
-    if memory == libc::MAP_FAILED {
-        refuse(code())
-    } else {
-        memory
-    }
+    if memory == libc::MAP_FAILED { refuse(code()) } else { memory }
 }
 
 /// # Safety

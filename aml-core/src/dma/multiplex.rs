@@ -139,10 +139,7 @@ unsafe fn multiplexer(dmas: &[*const aml_dma], weights: &[usize]) -> Result<*mut
         ptr::copy_nonoverlapping(dmas.as_ptr().cast(), data.dmas, dmas.len());
         ptr::copy_nonoverlapping(weights.as_ptr(), data.weights, weights.len());
         let state: *mut aml_dma_multiplex_data = data;
-        (*made).dma = aml_dma {
-            ops: &raw mut aml_dma_multiplex_ops,
-            data: state.cast(),
-        };
+        (*made).dma = aml_dma { ops: &raw mut aml_dma_multiplex_ops, data: state.cast() };
     }
     Ok(made)
 }
@@ -188,12 +185,8 @@ unsafe fn turn(data: *mut aml_dma_multiplex_data) -> Option<(usize, *mut aml_dma
         return None;
     }
     // SAFETY: the struct says how long its arrays are.
-    let (dmas, weights) = unsafe {
-        (
-            slice::from_raw_parts(data.dmas, data.count),
-            slice::from_raw_parts(data.weights, data.count),
-        )
-    };
+    let (dmas, weights) =
+        unsafe { (slice::from_raw_parts(data.dmas, data.count), slice::from_raw_parts(data.weights, data.count)) };
     // One step more than there are DMAs: the first may have had its turn.
     for _ in 0..=data.count {
         let index = data.index;
@@ -268,14 +261,7 @@ unsafe fn arguments(args: *const aml_dma_multiplex_request_args, index: usize) -
     // SAFETY: the caller's promise.
     unsafe {
         let op = if args.ops.is_null() { None } else { *args.ops.add(index) };
-        (
-            op,
-            if args.op_args.is_null() {
-                ptr::null_mut()
-            } else {
-                *args.op_args.add(index)
-            },
-        )
+        (op, if args.op_args.is_null() { ptr::null_mut() } else { *args.op_args.add(index) })
     }
 }
 
@@ -372,16 +358,8 @@ unsafe extern "C-unwind" fn create_request(
             Err(error) => return error,
         }
     }
-    let m_req = if req.is_null() {
-        ptr::null_mut()
-    } else {
-        &raw mut pending.0
-    };
-    let mut copy = aml_dma_multiplex_copy_args {
-        m_data: dma.cast(),
-        m_req,
-        args: op_arg.cast(),
-    };
+    let m_req = if req.is_null() { ptr::null_mut() } else { &raw mut pending.0 };
+    let mut copy = aml_dma_multiplex_copy_args { m_data: dma.cast(), m_req, args: op_arg.cast() };
     let op = op.unwrap_or(aml_dma_multiplex_copy_single);
     // SAFETY: the caller's promise.
     let error = unsafe { op(dest, src, (&raw mut copy).cast()) };

@@ -33,17 +33,8 @@ impl New {
             let stride = dims.add(ndims);
             let cpitch = stride.add(ndims);
             let dense = &raw mut (*block.as_ptr()).dense;
-            dense.write(aml_layout_dense {
-                ptr: std::ptr::null_mut(),
-                ndims,
-                dims,
-                stride,
-                cpitch,
-            });
-            (&raw mut (*block.as_ptr()).layout).write(aml_layout {
-                ops,
-                data: dense.cast(),
-            });
+            dense.write(aml_layout_dense { ptr: std::ptr::null_mut(), ndims, dims, stride, cpitch });
+            (&raw mut (*block.as_ptr()).layout).write(aml_layout { ops, data: dense.cast() });
         }
         Ok(Self(block))
     }

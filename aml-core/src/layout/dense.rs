@@ -57,11 +57,7 @@ const COMMON: aml_layout_ops = aml_layout_ops {
 
 /// The table of an order.
 fn table(row: bool) -> *mut aml_layout_ops {
-    if row {
-        &raw mut aml_layout_row_ops
-    } else {
-        &raw mut aml_layout_column_ops
-    }
+    if row { &raw mut aml_layout_row_ops } else { &raw mut aml_layout_column_ops }
 }
 
 /// `count` numbers of the caller, or `None` for NULL.
@@ -119,9 +115,7 @@ pub unsafe extern "C" fn aml_layout_dense_create(
     // SAFETY: the caller's promise.
     let (stride, pitch) = unsafe { (axes(stride, ndims, row), axes(pitch, ndims, row)) };
     let made = New::allocate(table(row), ndims).and_then(|mut new| {
-        new.draft()
-            .create(element_size, dims, stride, pitch)
-            .ok_or(-AML_EINVAL)?;
+        new.draft().create(element_size, dims, stride, pitch).ok_or(-AML_EINVAL)?;
         Ok(new.finish(ptr))
     });
     // SAFETY: not NULL, so valid.
@@ -151,11 +145,7 @@ unsafe extern "C" fn rawptr(data: *const aml_layout_data) -> *mut c_void {
 }
 
 extern "C" fn order<const ROW: bool>(_data: *const aml_layout_data) -> c_int {
-    if ROW {
-        AML_LAYOUT_ORDER_ROW_MAJOR
-    } else {
-        AML_LAYOUT_ORDER_COLUMN_MAJOR
-    }
+    if ROW { AML_LAYOUT_ORDER_ROW_MAJOR } else { AML_LAYOUT_ORDER_COLUMN_MAJOR }
 }
 
 /// # Safety

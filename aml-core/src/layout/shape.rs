@@ -72,11 +72,7 @@ impl Shape<'_> {
 impl Draft<'_> {
     /// What has been described.
     pub fn shape(&self) -> Shape<'_> {
-        Shape {
-            dims: self.dims,
-            stride: self.stride,
-            cpitch: self.cpitch,
-        }
+        Shape { dims: self.dims, stride: self.stride, cpitch: self.cpitch }
     }
 
     /// Describes an array from the caller's numbers. `None` when it is larger than the address space.

@@ -1,0 +1,274 @@
+//! How a request becomes DONE without anybody calling, and how one waits for it.
+//!
+//! Behind each copy lies an event, at its exact place in the stream, so a request can be waited for alone. The status
+//! word is written by the device: by the copy's own stream when that was idle, else by a side stream that waits for
+//! the event, so that the copies need not stop. One call of the driver can write several words, so threads that use
+//! one stream leave their requests to whichever of them is marking already. A driver that cannot write words calls
+//! a function instead, as AML's own library does.
+
+use crate::error::{Error, Result};
+use crate::request::{self, Mark, Request};
+use crate::stream::StreamState;
+use cuda_driver::{Context, Event, Stream, WORDS_PER_WRITE};
+use std::hint::spin_loop;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// The value that the device writes.
+const DONE: u32 = crate::abi::AML_DMA_CUDA_REQUEST_STATUS_DONE as u32;
+
+/// Marks the copy that was just queued on the stream of `request`: from now on the request turns to DONE by itself.
+///
+/// When this fails the copy may still be under way; the caller drains the stream.
+pub fn mark(request: &mut Request) -> Result<()> {
+    let state = request.stream_state().clone();
+    let _current = state.context.enter()?;
+    let idle = state.outstanding.fetch_add(1, Ordering::AcqRel) == 0;
+    let marked = if idle && can_write_in_stream(&state) {
+        // SAFETY: a status word lies in a registered slab of this context, and its slot is kept until it was written.
+        unsafe { state.stream.write(&[request.mark().word()], DONE) }.or_else(|_| mark_aside(&state, request))
+    } else {
+        mark_aside(&state, request)
+    };
+    if marked.is_err() {
+        state.outstanding.fetch_sub(1, Ordering::AcqRel);
+    }
+    Ok(marked?)
+}
+
+fn can_write_in_stream(state: &StreamState) -> bool {
+    // The calling thread's own stream cannot be asked about from another thread, so it wants an event.
+    !state.stream.is_per_thread() && state.pool.device_writes.load(Ordering::Relaxed)
+}
+
+fn mark_aside(state: &StreamState, request: &mut Request) -> cuda_driver::Result<()> {
+    let event = match request.event_to_record() {
+        Ok(event) => event,
+        Err(Error::Cuda(error)) => return Err(error),
+        Err(_) => unreachable!("only the driver makes events"),
+    };
+    event.record(state.stream)?;
+    state.unmarked.push(request.mark());
+    flush(state);
+    Ok(())
+}
+
+/// Sees to the requests that nobody has seen to yet, unless another thread is at it. The context is current.
+///
+/// A request that the driver refuses is marked as such; it has its event, and whoever waits looks at that.
+fn flush(state: &StreamState) {
+    while !state.unmarked.is_empty() {
+        if state.marking.swap(true, Ordering::AcqRel) {
+            return; // whoever holds it looks again when done
+        }
+        mark_all(state);
+        state.marking.store(false, Ordering::Release);
+    }
+}
+
+fn mark_all(state: &StreamState) {
+    let mut batch = Batch::default();
+    for mark in state.unmarked.take() {
+        if batch.count == WORDS_PER_WRITE {
+            batch.submit(state);
+            batch = Batch::default();
+        }
+        batch.add(mark);
+    }
+    batch.submit(state);
+}
+
+/// Requests whose words are written together.
+#[derive(Default)]
+struct Batch {
+    marks: [Option<Mark>; WORDS_PER_WRITE],
+    count: usize,
+}
+
+impl Batch {
+    fn add(&mut self, mark: Mark) {
+        self.marks[self.count] = Some(mark);
+        self.count += 1;
+    }
+
+    fn marks(&self) -> impl Iterator<Item = Mark> {
+        self.marks.iter().copied().flatten()
+    }
+
+    fn submit(&self, state: &StreamState) {
+        if self.count > 0 {
+            let seen_to = self.try_submit(state);
+            self.marks().skip(seen_to).for_each(Mark::refuse);
+        }
+    }
+
+    /// Has the words written, and tells how many of them will be.
+    fn try_submit(&self, state: &StreamState) -> usize {
+        let Ok(side) = state.side() else { return 0 };
+        if self.let_wait(side).is_err() {
+            return 0;
+        }
+        if state.pool.device_writes.load(Ordering::Relaxed) {
+            let mut words = [std::ptr::null_mut(); WORDS_PER_WRITE];
+            for (word, mark) in words.iter_mut().zip(self.marks()) {
+                *word = mark.word();
+            }
+            // SAFETY: status words lie in registered slabs of this context, and are kept until they were written.
+            match unsafe { side.write(&words[..self.count], DONE) } {
+                Ok(()) => return self.count,
+                // One call is all or nothing: this driver cannot write, so let it call.
+                Err(_) => state.pool.device_writes.store(false, Ordering::Relaxed),
+            }
+        }
+        // SAFETY: the argument is a status word, kept until it was written.
+        self.marks().take_while(|mark| unsafe { side.call(request::done, mark.argument()) }.is_ok()).count()
+    }
+
+    /// Lets `side` wait for the copies.
+    fn let_wait(&self, side: Stream) -> cuda_driver::Result<()> {
+        // The events of one thread are in order, and the last comes first: it stands for those before it.
+        let mut threads = [0; WORDS_PER_WRITE];
+        let mut seen = 0;
+        for mark in self.marks() {
+            let thread = mark.thread();
+            if threads[..seen].contains(&thread) {
+                continue;
+            }
+            threads[seen] = thread;
+            seen += 1;
+            side.wait_for(mark.event().expect("a request is recorded before it is pushed"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits for a request and frees it; later work on the stream need not be done.
+pub fn wait(request: Request) -> Result<()> {
+    let outcome = await_done(&request);
+    free(request);
+    outcome
+}
+
+fn await_done(request: &Request) -> Result<()> {
+    let state = request.stream_state();
+    let finished = Patience::default().wait(
+        || request.is_done(),
+        || {
+            let _current = state.context.enter()?;
+            if state.is_closed() {
+                return Ok(request.event().map_or(Ok(true), Event::is_done)?);
+            }
+            flush(state);
+            let copied = match request.event() {
+                Some(event) => event.is_done()?,
+                None => state.stream.is_done()?,
+            };
+            Ok(copied && request.is_refused())
+        },
+    );
+    if finished.is_ok() {
+        request.set_done();
+    }
+    finished
+}
+
+/// Gives a request back that was made and marked.
+fn free(request: Request) {
+    let state = request.stream_state().clone();
+    state.outstanding.fetch_sub(1, Ordering::AcqRel);
+    // A word that was not written yet may still be, unless the context went with all its work.
+    let settled = request.is_done() || request.is_refused();
+    state.pool.recycle(request, settled);
+}
+
+/// Waits for all work of the stream, and until each request that was made on it before is DONE.
+pub fn settle(state: &StreamState, context: Context) -> Result<()> {
+    let _current = context.enter()?;
+    let requests = state.outstanding.load(Ordering::Acquire) > 0;
+    if requests {
+        flush(state);
+    }
+    await_stream(state.stream)?;
+    if requests && let Some(side) = state.existing_side() {
+        // Another thread may be marking a request that was made before; its word is in the side stream soon.
+        while state.marking.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        await_stream(side)?;
+    }
+    Ok(())
+}
+
+/// Waits for what `stream` has now. Its context is current.
+pub fn await_stream(stream: Stream) -> Result<()> {
+    if stream.is_done()? {
+        return Ok(());
+    }
+    let event = Event::new()?;
+    let waited = event.record(stream).map_err(Error::from).and_then(|()| {
+        let patience = Patience { asked: true };
+        patience.wait(|| false, || Ok(event.is_done()?))
+    });
+    event.destroy()?;
+    waited
+}
+
+/// Waits for work that was queued and cannot be answered for otherwise. Its context is current. A failure has been
+/// reported already, or the device is lost and nothing moves any more.
+pub fn drain(stream: Stream) {
+    if await_stream(stream).is_err() {
+        let _ = stream.synchronize();
+    }
+}
+
+/// How to wait: first spinning, since most copies are short; then sleeping, so that a long one costs no core.
+#[derive(Default)]
+struct Patience {
+    /// Whether asking is cheap, or nothing else tells; else it is done now and then.
+    asked: bool,
+}
+
+/// As long as this a thread spins. The longest copy that is still worth it takes some milliseconds.
+const SPIN: Duration = Duration::from_millis(6);
+/// As long as this it keeps its core while it spins.
+const KEEP_CORE: Duration = Duration::from_micros(50);
+/// The driver is asked for the first time after this.
+const FIRST_QUESTION: Duration = Duration::from_micros(30);
+/// The longest time between two questions, and the longest sleep.
+const LONGEST: Duration = Duration::from_millis(1);
+
+impl Patience {
+    /// Waits until `look`, which costs nothing, says that it is done, or `ask`, which calls the driver, says so or fails.
+    fn wait(&self, look: impl Fn() -> bool, ask: impl Fn() -> Result<bool>) -> Result<()> {
+        for _ in 0..64 {
+            if look() {
+                return Ok(());
+            }
+            spin_loop();
+        }
+        let start = Instant::now();
+        let mut next = if self.asked { Duration::ZERO } else { FIRST_QUESTION };
+        loop {
+            for _ in 0..16 {
+                if look() {
+                    return Ok(());
+                }
+                spin_loop();
+            }
+            let waited = start.elapsed();
+            if waited >= next {
+                if ask()? {
+                    return Ok(());
+                }
+                if !self.asked || waited > SPIN {
+                    next = waited + (waited / 2).clamp(FIRST_QUESTION, LONGEST);
+                }
+            }
+            if waited > SPIN {
+                std::thread::sleep((waited / 64).min(LONGEST));
+            } else if waited > KEEP_CORE {
+                std::thread::yield_now();
+            }
+        }
+    }
+}

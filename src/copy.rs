@@ -1,0 +1,127 @@
+//! The copy operators: how many bytes, whether they lie in one block, and which call of the driver moves them.
+
+use crate::abi::aml_layout;
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::stream::StreamState;
+use cuda_driver::{Context, Device, copy, primary_context};
+use libc::c_void;
+
+/// The direction of a copy, with CUDA's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CopyKind {
+    /// Host to host.
+    HostToHost = 0,
+    /// Host to device.
+    HostToDevice = 1,
+    /// Device to host.
+    DeviceToHost = 2,
+    /// Device to device.
+    DeviceToDevice = 3,
+    /// As the pointers tell.
+    Default = 4,
+}
+
+impl CopyKind {
+    /// The kind with this number.
+    pub fn new(number: i32) -> Result<CopyKind> {
+        Ok(match number {
+            0 => CopyKind::HostToHost,
+            1 => CopyKind::HostToDevice,
+            2 => CopyKind::DeviceToHost,
+            3 => CopyKind::DeviceToDevice,
+            4 => CopyKind::Default,
+            _ => return Err(Error::Invalid),
+        })
+    }
+
+    /// CUDA's name of the kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            CopyKind::HostToHost => "HostToHost",
+            CopyKind::HostToDevice => "HostToDevice",
+            CopyKind::DeviceToHost => "DeviceToHost",
+            CopyKind::DeviceToDevice => "DeviceToDevice",
+            CopyKind::Default => "Default",
+        }
+    }
+}
+
+/// The two devices of a copy between devices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DevicePair {
+    /// The ordinal of the device that has the data.
+    pub src: i32,
+    /// The ordinal of the device that gets it.
+    pub dst: i32,
+}
+
+impl DevicePair {
+    /// The pair that `AML_DMA_CUDA_DEVICE_PAIR` packed into a pointer.
+    pub fn unpack(packed: *mut c_void) -> DevicePair {
+        let bits = packed as u64;
+        DevicePair { src: bits as u32 as i32, dst: (bits >> 32) as u32 as i32 }
+    }
+}
+
+/// Copies `size` bytes on the stream of `state`.
+///
+/// # Safety
+/// The memory is as the driver wants it; see `cuda_driver::copy`.
+pub unsafe fn flat(
+    state: &StreamState,
+    kind: CopyKind,
+    dst: *mut c_void,
+    src: *const c_void,
+    size: usize,
+    pair: DevicePair,
+) -> Result<()> {
+    if size == 0 {
+        return Ok(());
+    }
+    let _current = state.context.enter()?;
+    let stream = state.stream;
+    // SAFETY: the caller vouches for the memory.
+    unsafe {
+        match kind {
+            CopyKind::HostToHost | CopyKind::Default => copy::unified(dst, src, size, stream)?,
+            CopyKind::HostToDevice => copy::host_to_device(dst, src, size, stream)?,
+            CopyKind::DeviceToHost => copy::device_to_host(dst, src, size, stream)?,
+            CopyKind::DeviceToDevice => {
+                let src_context = context_on(state.context, pair.src)?;
+                let dst_context = context_on(state.context, pair.dst)?;
+                copy::peer((dst, dst_context), (src, src_context), size, stream)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The context that stands for a device of a pair: the stream's own on its device, else the primary one.
+fn context_on(own: Context, ordinal: i32) -> Result<Context> {
+    let device = Device::get(ordinal)?;
+    if own.device()? == device {
+        return Ok(own);
+    }
+    Ok(primary_context(device)?)
+}
+
+/// Copies one dense layout into another.
+///
+/// # Safety
+/// The layouts are AML's, and their memory is as the driver wants it.
+pub unsafe fn dense(
+    state: &StreamState,
+    kind: CopyKind,
+    dst: *mut aml_layout,
+    src: *const aml_layout,
+    pair: DevicePair,
+) -> Result<()> {
+    // SAFETY: the caller vouches for the layouts.
+    let (dst, src) = unsafe { (Layout::new(dst)?.block()?, Layout::new(src)?.block()?) };
+    if dst.size < src.size {
+        return Err(Error::Invalid);
+    }
+    // SAFETY: the caller vouches for the memory, and both blocks have `src.size` bytes.
+    unsafe { flat(state, kind, dst.pointer, src.pointer, src.size, pair) }
+}

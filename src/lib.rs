@@ -1,0 +1,18 @@
+//! A drop-in for the CUDA DMA of AML.
+//!
+//! A request takes this way: [`capi`] checks the arguments, `request` gets memory for it, `copy` (or the program's own
+//! operator) queues the copy on the DMA's stream through the crate `cuda-driver`, `completion` sees to it that the
+//! request turns to DONE by itself and can be waited for, `stream` and `context` know where all of that happens.
+
+pub mod abi;
+mod boundary;
+pub mod capi;
+mod completion;
+mod context;
+mod copy;
+mod dma;
+mod error;
+mod layout;
+mod request;
+pub mod statics;
+mod stream;

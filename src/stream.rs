@@ -1,0 +1,214 @@
+//! What the library remembers of a stream: its context, its requests that wait to be marked, and the side stream that
+//! marks them. Nothing of it hides in the program's structs, so it is found again by the stream's handle.
+
+use crate::context::context_of;
+use crate::error::{Error, Result};
+use crate::request::{MarkList, Pool};
+use cuda_driver::{Context, Stream};
+use once_cell::sync::{Lazy, OnceCell};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A stream that requests were made on.
+pub struct StreamState {
+    /// The stream.
+    pub stream: Stream,
+    /// The context that it belongs to.
+    pub context: Context,
+    /// Where its requests come from.
+    pub pool: Arc<Pool>,
+    /// Requests whose status word nobody has seen to yet.
+    pub unmarked: MarkList,
+    /// Held by the thread that marks; others leave their requests to it.
+    pub marking: AtomicBool,
+    /// Requests that were made and not yet waited for.
+    pub outstanding: AtomicUsize,
+    /// Whether this library made the stream, and destroys it.
+    owned: bool,
+    closed: AtomicBool,
+    side: OnceCell<Stream>,
+}
+
+impl StreamState {
+    fn new(stream: Stream, context: Context, owned: bool) -> StreamState {
+        StreamState {
+            stream,
+            context,
+            pool: pool_of(context),
+            unmarked: MarkList::default(),
+            marking: AtomicBool::new(false),
+            outstanding: AtomicUsize::new(0),
+            owned,
+            closed: AtomicBool::new(false),
+            side: OnceCell::new(),
+        }
+    }
+
+    /// The stream that writes status words, so that the copies need not stop for it. The context is current.
+    pub fn side(&self) -> Result<Stream> {
+        if let Some(&side) = self.side.get() {
+            return Ok(side);
+        }
+        let side = Stream::new_non_blocking()?; // no lock is held here
+        match self.side.set(side) {
+            Ok(()) => Ok(side),
+            Err(_) => {
+                side.destroy()?; // another thread was faster
+                Ok(*self.side.wait())
+            }
+        }
+    }
+
+    /// The side stream, where there is one already.
+    pub fn existing_side(&self) -> Option<Stream> {
+        self.side.get().copied()
+    }
+}
+
+impl StreamState {
+    /// Destroys what the library made, where its context still lives. A stream with work left goes when that is done.
+    pub fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        cuda_driver::ready()?;
+        let _current = self.context.enter()?;
+        let side = self.existing_side().map_or(Ok(()), Stream::destroy);
+        let own = if self.owned { self.stream.destroy() } else { Ok(()) };
+        Ok(side.and(own)?)
+    }
+
+    /// Whether the streams are gone.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for StreamState {
+    fn drop(&mut self) {
+        let _ = self.close(); // nobody is left to be told
+    }
+}
+
+/// The DMAs that this library made, by the address of their data; and what is known of other streams.
+#[derive(Default)]
+struct Registry {
+    own: HashMap<usize, Arc<StreamState>>,
+    others: HashMap<(Stream, Context), Arc<StreamState>>,
+    pools: Vec<Arc<Pool>>,
+}
+
+static REGISTRY: Lazy<Mutex<Registry>> = Lazy::new(Mutex::default);
+/// Changes when a DMA goes, so that no thread finds it in its cache.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+/// So many streams of programs are remembered before the idle ones are forgotten.
+const REMEMBERED: usize = 256;
+
+fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The pool of `context`. Pools of contexts that have gone are forgotten on the way.
+fn pool_of(context: Context) -> Arc<Pool> {
+    let known = registry().pools.iter().find(|pool| pool.context == context).cloned();
+    known.unwrap_or_else(|| {
+        let pools: Vec<_> = registry().pools.clone();
+        let gone: Vec<_> = pools.iter().map(|pool| pool.context).filter(|context| !context.lives()).collect();
+        let mut registry = registry();
+        registry.pools.retain(|pool| !gone.contains(&pool.context));
+        match registry.pools.iter().find(|pool| pool.context == context) {
+            Some(pool) => pool.clone(),
+            None => {
+                let pool = Arc::new(Pool::new(context));
+                registry.pools.push(pool.clone());
+                pool
+            }
+        }
+    })
+}
+
+struct Cached {
+    generation: u64,
+    data: usize,
+    stream: Stream,
+    context: Option<Context>,
+    state: Arc<StreamState>,
+}
+
+thread_local! {
+    static CACHE: RefCell<Option<Cached>> = const { RefCell::new(None) };
+}
+
+/// What is known of the stream of the DMA whose data lies at `data`.
+///
+/// # Safety
+/// `stream` is the DMA's, and lives; unless this library made it, when it may be gone with its context.
+pub unsafe fn state_of(data: usize, stream: Stream) -> Result<Arc<StreamState>> {
+    let generation = GENERATION.load(Ordering::Acquire);
+    let cached = |context: Option<Context>| {
+        CACHE.try_with(|cache| {
+            let cache = cache.try_borrow().ok()?;
+            let entry = cache.as_ref()?;
+            let same = entry.generation == generation && entry.stream == stream && entry.context == context;
+            (same && (context.is_some() || entry.data == data)).then(|| entry.state.clone())
+        })
+    };
+    if let Ok(Some(state)) = cached(None) {
+        return Ok(state);
+    }
+    let own = registry().own.get(&data).filter(|state| state.stream == stream).cloned();
+    let (state, context) = match own {
+        Some(state) => (state, None),
+        None => {
+            // SAFETY: the stream is not ours, so the caller vouches for it.
+            let context = unsafe { context_of(stream) }?;
+            match cached(Some(context)) {
+                Ok(Some(state)) => return Ok(state),
+                _ => (state_of_other(stream, context), Some(context)),
+            }
+        }
+    };
+    let entry = Cached { generation, data, stream, context, state: state.clone() };
+    let before = CACHE.try_with(|cache| cache.try_borrow_mut().ok().and_then(|mut cache| cache.replace(entry)));
+    drop(before); // outside of the borrow: it may be the last to know a stream
+    Ok(state)
+}
+
+fn state_of_other(stream: Stream, context: Context) -> Arc<StreamState> {
+    let known = registry().others.get(&(stream, context)).cloned();
+    known.unwrap_or_else(|| {
+        let new = Arc::new(StreamState::new(stream, context, false));
+        let (state, forgotten) = {
+            let mut registry = registry();
+            let forgotten = if registry.others.len() < REMEMBERED { Vec::new() } else { registry.forget_idle() };
+            (registry.others.entry((stream, context)).or_insert(new).clone(), forgotten)
+        };
+        drop(forgotten); // outside of the lock: it calls the driver
+        state
+    })
+}
+
+impl Registry {
+    /// Takes out what nobody else refers to.
+    fn forget_idle(&mut self) -> Vec<Arc<StreamState>> {
+        let idle: Vec<_> =
+            self.others.iter().filter(|(_, state)| Arc::strong_count(state) == 1).map(|(key, _)| *key).collect();
+        idle.iter().filter_map(|key| self.others.remove(key)).collect()
+    }
+}
+
+/// Makes a stream in `context`, which is current, for the DMA whose data will lie at `data`.
+pub fn adopt(data: usize, stream: Stream, context: Context) {
+    let state = Arc::new(StreamState::new(stream, context, true));
+    registry().own.insert(data, state);
+}
+
+/// Forgets the DMA whose data lies at `data`, and gives what was known of its stream.
+pub fn release(data: usize) -> Result<Arc<StreamState>> {
+    let state = registry().own.remove(&data).ok_or(Error::Invalid)?;
+    GENERATION.fetch_add(1, Ordering::AcqRel);
+    let _ = CACHE.try_with(|cache| cache.try_borrow_mut().ok().and_then(|mut cache| cache.take())).map(drop);
+    Ok(state)
+}
