@@ -1,6 +1,7 @@
 //! The generic calls on areas: check, then call the area's own operation.
 //! Which areas there are, the modules below say.
 
+pub(crate) mod cuda;
 pub(crate) mod linux;
 
 use crate::errors::refuse;

@@ -1,6 +1,7 @@
 //! Which of AML's backends work here and now.
 //! Only CUDA can; the others need libaml.
 
+use cuda_driver::{Device, ready};
 use libc::{c_int, c_ulong};
 
 /// NVIDIA GPUs through CUDA.
@@ -14,6 +15,7 @@ pub extern "C" fn aml_support_backends(backends: c_ulong) -> c_int {
     (!others && (!cuda || cuda_answers())).into()
 }
 
+/// Whether a driver answers with at least one device. Initialises the driver, and makes no context.
 fn cuda_answers() -> bool {
-    false // until the driver crate is here
+    ready().and_then(|()| Device::count()).is_ok_and(|count| count > 0)
 }

@@ -18,6 +18,7 @@ mod general;
 mod layout;
 mod text;
 
+pub use area::cuda::*;
 pub use area::linux::*;
 pub use area::*;
 pub use copy::*;

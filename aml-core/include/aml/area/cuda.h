@@ -41,7 +41,7 @@ extern "C" {
  * mapped until aml_area_munmap(); else page-locked memory that the area allocates.
  */
 #define AML_AREA_CUDA_FLAG_ALLOC_MAPPED (1 << 2)
-/** With host memory: page-locked for all contexts, not only for that of the device. Managed memory always is. */
+/** With host memory: page-locked for all contexts. The program's own memory and managed memory always are. */
 #define AML_AREA_CUDA_FLAG_ALLOC_GLOBAL (1 << 3)
 
 /** State of a CUDA area. */
