@@ -1,0 +1,215 @@
+//! Contexts and the thread's stack of them.
+use super::{needed, put};
+use crate::context::{self, Context};
+use crate::device;
+use crate::entry::{Entry, call};
+use crate::result::*;
+use crate::types::*;
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+unsafe fn create(
+    entry: Entry,
+    place: *mut CUcontext,
+    flags: c_uint,
+    ordinal: CUdevice,
+) -> CUresult {
+    call(entry, || {
+        needed(place)?;
+        let device = device::get(ordinal)?;
+        if flags & !CU_CTX_FLAGS_MASK != 0 {
+            return Err(CUDA_ERROR_INVALID_VALUE);
+        }
+        // SAFETY: not NULL, so valid for writes.
+        unsafe { put(place, context::create(device, flags)?.handle) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuCtxCreate_v2(
+    place: *mut CUcontext,
+    flags: c_uint,
+    ordinal: CUdevice,
+) -> CUresult {
+    // SAFETY: as the program promised.
+    unsafe { create(Entry::cuCtxCreate_v2, place, flags, ordinal) }
+}
+
+/// The affinity is taken and ignored: there is no hardware to bind to.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuCtxCreate_v3(
+    place: *mut CUcontext,
+    _affinity: *mut c_void,
+    _affinities: c_int,
+    flags: c_uint,
+    ordinal: CUdevice,
+) -> CUresult {
+    // SAFETY: as the program promised.
+    unsafe { create(Entry::cuCtxCreate_v3, place, flags, ordinal) }
+}
+
+/// The parameters are taken and ignored: they choose among hardware that is not there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuCtxCreate_v4(
+    place: *mut CUcontext,
+    _parameters: *mut c_void,
+    flags: c_uint,
+    ordinal: CUdevice,
+) -> CUresult {
+    // SAFETY: as the program promised.
+    unsafe { create(Entry::cuCtxCreate_v4, place, flags, ordinal) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuCtxDestroy_v2(handle: CUcontext) -> CUresult {
+    call(Entry::cuCtxDestroy_v2, || {
+        if handle == 0 {
+            return Err(CUDA_ERROR_INVALID_VALUE);
+        }
+        context::destroy(handle)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuCtxPushCurrent_v2(handle: CUcontext) -> CUresult {
+    call(Entry::cuCtxPushCurrent_v2, || {
+        let context = context::get(handle)?;
+        if !context.is_alive() {
+            return Err(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        }
+        context::push(context);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuCtxPopCurrent_v2(place: *mut CUcontext) -> CUresult {
+    call(Entry::cuCtxPopCurrent_v2, || {
+        let context = context::pop()?;
+        if place.is_null() {
+            return Ok(());
+        }
+        // SAFETY: not NULL, so valid for writes.
+        unsafe { put(place, context.handle) }
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuCtxSetCurrent(handle: CUcontext) -> CUresult {
+    call(Entry::cuCtxSetCurrent, || {
+        let context = if handle == 0 {
+            None
+        } else {
+            Some(context::get(handle)?)
+        };
+        if context.as_ref().is_some_and(|context| !context.is_alive()) {
+            return Err(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        }
+        context::set(context);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuCtxGetCurrent(place: *mut CUcontext) -> CUresult {
+    call(Entry::cuCtxGetCurrent, || {
+        let handle = context::top().map_or(0, |context| context.handle);
+        // SAFETY: NULL or valid for writes.
+        unsafe { put(place, handle) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuCtxGetDevice(place: *mut CUdevice) -> CUresult {
+    call(Entry::cuCtxGetDevice, || {
+        let context = context::current()?;
+        // SAFETY: NULL or valid for writes.
+        unsafe { put(place, context.device.ordinal) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuCtxGetFlags(place: *mut c_uint) -> CUresult {
+    call(Entry::cuCtxGetFlags, || {
+        let context = context::current()?;
+        // SAFETY: NULL or valid for writes.
+        unsafe { put(place, context.flags.load(Relaxed)) }
+    })
+}
+
+/// The context of a handle, the current one for NULL.
+fn named(handle: CUcontext) -> Result<Arc<Context>> {
+    let context = if handle == 0 {
+        context::current()?
+    } else {
+        context::get(handle)?
+    };
+    if context.is_alive() {
+        Ok(context)
+    } else {
+        Err(CUDA_ERROR_CONTEXT_IS_DESTROYED)
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuCtxGetApiVersion(handle: CUcontext, place: *mut c_uint) -> CUresult {
+    call(Entry::cuCtxGetApiVersion, || {
+        named(handle)?;
+        // SAFETY: NULL or valid for writes.
+        unsafe { put(place, 3020) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuCtxGetId(handle: CUcontext, place: *mut u64) -> CUresult {
+    call(Entry::cuCtxGetId, || {
+        let context = named(handle)?;
+        // SAFETY: NULL or valid for writes.
+        unsafe { put(place, context.id) }
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuCtxSynchronize() -> CUresult {
+    call(Entry::cuCtxSynchronize, || {
+        context::working()?.synchronize()
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuCtxGetStreamPriorityRange(
+    least: *mut c_int,
+    greatest: *mut c_int,
+) -> CUresult {
+    call(Entry::cuCtxGetStreamPriorityRange, || {
+        context::current()?;
+        // SAFETY: each is NULL or valid for writes.
+        unsafe {
+            if !least.is_null() {
+                put(least, 0)?;
+            }
+            if !greatest.is_null() {
+                put(greatest, -5)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint) -> CUresult {
+    call(Entry::cuCtxEnablePeerAccess, || {
+        if flags != 0 {
+            return Err(CUDA_ERROR_INVALID_VALUE);
+        }
+        context::enable_peer(&*context::get(peer)?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuCtxDisablePeerAccess(peer: CUcontext) -> CUresult {
+    call(Entry::cuCtxDisablePeerAccess, || {
+        context::disable_peer(&*context::get(peer)?)
+    })
+}

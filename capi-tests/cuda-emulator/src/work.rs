@@ -1,0 +1,262 @@
+//! The pieces of work that a stream's thread carries out.
+//! Addresses in them are the host's own: for device memory, where the emulator keeps the bytes.
+use crate::control::settings;
+use crate::entry;
+use crate::event::Mark;
+use crate::result::*;
+use crate::stream::Stream;
+use crate::types::*;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::time::Duration;
+
+/// A box of bytes to be copied: rows of `width` bytes, `height` rows a layer, `depth` layers.
+#[derive(Clone, Copy, Debug)]
+pub struct Region {
+    pub dst: usize,
+    pub dst_pitch: usize,
+    pub dst_layer: usize,
+    pub src: usize,
+    pub src_pitch: usize,
+    pub src_layer: usize,
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+}
+
+/// A function that stands for a kernel.
+pub type Kernel = Box<dyn FnOnce() -> Result + Send>;
+
+/// A piece of work.
+pub enum Work {
+    /// Nothing: only its place in the order matters.
+    Nothing,
+    /// Copies bytes between two blocks, which may overlap.
+    Copy {
+        dst: usize,
+        src: usize,
+        len: usize,
+    },
+    /// Copies bytes that were taken when the work was queued.
+    Staged {
+        dst: usize,
+        bytes: Box<[u8]>,
+    },
+    /// Copies a box.
+    Region(Box<Region>),
+    /// Copies a box from packed bytes that were taken when the work was queued.
+    StagedRegion(Box<(Region, Box<[u8]>)>),
+    /// Fills with a repeated value of 1 or 4 bytes.
+    Fill8 {
+        dst: usize,
+        value: u8,
+        len: usize,
+    },
+    Fill32 {
+        dst: usize,
+        value: u32,
+        count: usize,
+    },
+    /// Notes the time in an event's mark.
+    Record(Arc<Mark>),
+    /// Writes a word for the host to see, after all that was done before.
+    Write32 {
+        address: usize,
+        value: u32,
+    },
+    Write64 {
+        address: usize,
+        value: u64,
+    },
+    /// Waits until a word fulfils a condition.
+    Await32 {
+        address: usize,
+        value: u32,
+        condition: u32,
+    },
+    Await64 {
+        address: usize,
+        value: u64,
+        condition: u32,
+    },
+    /// Calls a function of the program.
+    Host {
+        function: CUhostFn,
+        data: usize,
+    },
+    /// Runs a kernel.
+    Kernel(Kernel),
+}
+
+/// Takes the time that a copy of `len` bytes is to take.
+fn take_time(len: usize) {
+    let delay = settings().delay.load(Relaxed);
+    let rate = settings().bytes_per_second.load(Relaxed);
+    let transfer = if rate == 0 {
+        0
+    } else {
+        (len as u128 * 1_000_000_000 / rate as u128) as u64
+    };
+    if delay + transfer > 0 {
+        std::thread::sleep(Duration::from_nanos(delay + transfer));
+    }
+}
+
+/// Copies `len` bytes, which may overlap.
+///
+/// # Safety
+/// `dst` must be valid for writes and `src` for reads of `len` bytes.
+unsafe fn copy(dst: usize, src: usize, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy(src as *const u8, dst as *mut u8, len) };
+}
+
+impl Region {
+    /// Number of bytes copied.
+    pub fn bytes(&self) -> usize {
+        self.width * self.height * self.depth
+    }
+
+    /// Calls `row` with the destination and source address of every row.
+    pub fn for_each_row(&self, mut row: impl FnMut(usize, usize)) {
+        for z in 0..self.depth {
+            for y in 0..self.height {
+                let dst = self.dst + z * self.dst_layer + y * self.dst_pitch;
+                row(dst, self.src + z * self.src_layer + y * self.src_pitch);
+            }
+        }
+    }
+
+    /// The source's rows, packed, and the same region with the packed bytes as source (to be set when it is done).
+    pub fn staged(mut self) -> (Self, Box<[u8]>) {
+        let mut bytes = Vec::with_capacity(self.bytes());
+        self.for_each_row(|_, src| {
+            // SAFETY: whoever made the region has the right to its rows.
+            bytes.extend_from_slice(unsafe {
+                std::slice::from_raw_parts(src as *const u8, self.width)
+            });
+        });
+        (self.src_pitch, self.src_layer) = (self.width, self.width * self.height);
+        (self, bytes.into())
+    }
+}
+
+/// Tells ThreadSanitizer, if it is in the process, that who reads the word at `address` has seen all that was done here.
+fn publish(address: usize) {
+    type Release = unsafe extern "C" fn(*mut c_void);
+    static FUNCTION: OnceLock<Option<Release>> = OnceLock::new();
+    let look_up = || {
+        // SAFETY: the name ends in a zero; the function, where it exists, has this type.
+        unsafe {
+            let found = libc::dlsym(libc::RTLD_DEFAULT, c"__tsan_release".as_ptr());
+            std::mem::transmute::<*mut c_void, Option<Release>>(found)
+        }
+    };
+    if let Some(release) = FUNCTION.get_or_init(look_up) {
+        // SAFETY: any address will do.
+        unsafe { release(address as *mut c_void) };
+    }
+}
+
+fn fulfils(word: u64, value: u64, condition: u32, wrapped_difference: i64) -> bool {
+    match condition {
+        CU_STREAM_WAIT_VALUE_GEQ => wrapped_difference >= 0,
+        CU_STREAM_WAIT_VALUE_EQ => word == value,
+        CU_STREAM_WAIT_VALUE_AND => word & value != 0,
+        _ => !(word | value) != 0,
+    }
+}
+
+/// Looks again and again, less and less often, until `done` or the stream is let go.
+fn poll(stream: &Stream, done: impl Fn() -> bool) {
+    let mut pause = 1;
+    while !done() && !stream.is_let_go() {
+        std::thread::sleep(Duration::from_micros(pause));
+        pause = (pause * 2).min(500);
+    }
+}
+
+impl Work {
+    /// Does it. An error is a failure of the device, which the context then answers for ever.
+    pub fn carry_out(self, stream: &Stream) -> Result {
+        match self {
+            Work::Nothing => {}
+            Work::Copy { dst, src, len } => {
+                take_time(len);
+                // SAFETY: both blocks were found in the tables, or are the program's own, which promised them.
+                unsafe { copy(dst, src, len) };
+            }
+            Work::Staged { dst, bytes } => {
+                take_time(bytes.len());
+                // SAFETY: the destination was found in the tables.
+                unsafe { copy(dst, bytes.as_ptr() as usize, bytes.len()) };
+            }
+            Work::Region(region) => {
+                take_time(region.bytes());
+                // SAFETY: as for a copy, for every row.
+                region.for_each_row(|dst, src| unsafe { copy(dst, src, region.width) });
+            }
+            Work::StagedRegion(staged) => {
+                let (mut region, bytes) = *staged;
+                region.src = bytes.as_ptr() as usize;
+                take_time(region.bytes());
+                // SAFETY: as for a copy, for every row.
+                region.for_each_row(|dst, src| unsafe { copy(dst, src, region.width) });
+            }
+            Work::Fill8 { dst, value, len } => {
+                // SAFETY: the destination was found in the tables.
+                unsafe { std::ptr::write_bytes(dst as *mut u8, value, len) };
+            }
+            Work::Fill32 { dst, value, count } => {
+                for index in 0..count {
+                    // SAFETY: the destination was found in the tables, and its alignment checked.
+                    unsafe { (dst as *mut u32).add(index).write(value) };
+                }
+            }
+            Work::Record(mark) => mark.reach(),
+            Work::Write32 { address, value } => {
+                publish(address);
+                // SAFETY: the word was found in the tables, and its alignment checked.
+                unsafe { AtomicU32::from_ptr(address as *mut u32) }.store(value, Release);
+            }
+            Work::Write64 { address, value } => {
+                publish(address);
+                // SAFETY: the word was found in the tables, and its alignment checked.
+                unsafe { AtomicU64::from_ptr(address as *mut u64) }.store(value, Release);
+            }
+            Work::Await32 {
+                address,
+                value,
+                condition,
+            } => {
+                // SAFETY: the word was found in the tables, and its alignment checked.
+                let word = unsafe { AtomicU32::from_ptr(address as *mut u32) };
+                poll(stream, || {
+                    let word = word.load(Acquire);
+                    let difference = word.wrapping_sub(value) as i32;
+                    fulfils(word.into(), value.into(), condition, difference.into())
+                });
+            }
+            Work::Await64 {
+                address,
+                value,
+                condition,
+            } => {
+                // SAFETY: the word was found in the tables, and its alignment checked.
+                let word = unsafe { AtomicU64::from_ptr(address as *mut u64) };
+                poll(stream, || {
+                    let word = word.load(Acquire);
+                    fulfils(word, value, condition, word.wrapping_sub(value) as i64)
+                });
+            }
+            Work::Host { function, data } => {
+                // SAFETY: the program gave the function and its argument.
+                entry::as_host_function(|| unsafe { function(data as *mut c_void) });
+            }
+            Work::Kernel(kernel) => return kernel(),
+        }
+        Ok(())
+    }
+}
