@@ -31,8 +31,8 @@ struct Slot {
     /// The DMA that the request was made on: the address of its data, and its stream.
     data: usize,
     stream: usize,
-    /// Where the request was queued; holds one count of the `Arc`.
-    state: *const StreamState,
+    /// Where the request was queued.
+    state: Option<Arc<StreamState>>,
     /// Stays with the slot, and with the context of its pool.
     event: Option<Event>,
     /// Next in a list: of free slots, of condemned ones, or of those that wait to be marked.
@@ -96,8 +96,7 @@ impl Request {
 
     /// Where the request was queued.
     pub fn stream_state(&self) -> &Arc<StreamState> {
-        // SAFETY: an `Arc` is a pointer to what `into_raw` gives; the field holds a count while the request lives.
-        unsafe { &*(&raw const self.slot().state).cast::<Arc<StreamState>>() }
+        self.slot().state.as_ref().expect("a request has a stream")
     }
 
     /// The event behind the copy, where there is one.
@@ -281,7 +280,7 @@ impl Pool {
             slot.public.lock = libc::PTHREAD_MUTEX_INITIALIZER;
             slot.data = data;
             slot.stream = stream;
-            slot.state = Arc::into_raw(state);
+            slot.state = Some(state);
             slot.thread = current_thread();
             *slot.marking.get_mut() = Marking::Promised as u8;
             *slot.recorded.get_mut() = false;
@@ -291,9 +290,9 @@ impl Pool {
 
     /// Takes a request back. `settled` says that its status word was written, or never will be.
     pub fn recycle(&self, request: Request, settled: bool) {
-        let slot = request.0;
-        // SAFETY: the request is owned; the field holds one count.
-        drop(unsafe { Arc::from_raw(slot.as_ref().state) });
+        let mut slot = request.0;
+        // SAFETY: the request is owned, and whoever still marks it does not look at this field.
+        drop(unsafe { slot.as_mut() }.state.take());
         let mut slots = self.slots();
         let list = if settled { &mut slots.free } else { &mut slots.condemned };
         list.push(slot);
