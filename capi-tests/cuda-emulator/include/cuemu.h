@@ -46,6 +46,7 @@ size_t cuemu_live_device_allocations(void);
 size_t cuemu_live_host_allocations(void);
 size_t cuemu_live_managed_allocations(void);
 size_t cuemu_live_registrations(void);
+size_t cuemu_live_modules(void);
 /** How often a device's primary context is retained; -1 where there is no such device. */
 int cuemu_primary_count(CUdevice device);
 

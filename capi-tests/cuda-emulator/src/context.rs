@@ -79,11 +79,7 @@ impl Context {
 
     /// As `check`, for an object that was made in this life of the context.
     pub fn check_since(&self, generation: u64) -> Result {
-        if self.generation.load(Acquire) == generation {
-            self.check()
-        } else {
-            Err(CUDA_ERROR_CONTEXT_IS_DESTROYED)
-        }
+        if self.generation.load(Acquire) == generation { self.check() } else { Err(CUDA_ERROR_CONTEXT_IS_DESTROYED) }
     }
 
     /// Whether a piece of work has failed.
@@ -93,15 +89,12 @@ impl Context {
 
     /// From now on everything answers this code; the first failure counts.
     pub fn fail(&self, code: CUresult) {
-        let _ = self
-            .failure
-            .compare_exchange(CUDA_SUCCESS, code, AcqRel, Relaxed);
+        let _ = self.failure.compare_exchange(CUDA_SUCCESS, code, AcqRel, Relaxed);
     }
 
     /// The legacy default stream.
     pub fn legacy(self: &Arc<Self>) -> &Arc<Stream> {
-        self.legacy
-            .get_or_init(|| Stream::default_of(self, Role::Legacy))
+        self.legacy.get_or_init(|| Stream::default_of(self, Role::Legacy))
     }
 
     /// The legacy default stream, if it was ever used.
@@ -141,13 +134,8 @@ impl Context {
     fn end(self: &Arc<Self>) {
         self.alive.store(false, Release);
         let streams = self.all_streams();
-        for stream in &streams {
-            stream.let_go();
-        }
-        for stream in &streams {
-            stream.drain();
-            stream.close();
-        }
+        streams.iter().for_each(|stream| stream.let_go());
+        streams.iter().for_each(Stream::drain);
         self.streams.lock().clear();
         self.per_thread.lock().clear();
         self.peers.lock().clear();
@@ -173,10 +161,7 @@ pub fn get(handle: CUcontext) -> Result<Arc<Context>> {
 
 /// The context on top of the thread's stack, whatever its state.
 pub fn top() -> Option<Arc<Context>> {
-    STACK
-        .try_with(|stack| stack.borrow().last().cloned())
-        .ok()
-        .flatten()
+    STACK.try_with(|stack| stack.borrow().last().cloned()).ok().flatten()
 }
 
 /// The current context, or CUDA_ERROR_INVALID_CONTEXT.
@@ -198,11 +183,7 @@ pub fn push(context: Arc<Context>) {
 
 /// Takes the top off the thread's stack.
 pub fn pop() -> Result<Arc<Context>> {
-    STACK
-        .try_with(|stack| stack.borrow_mut().pop())
-        .ok()
-        .flatten()
-        .ok_or(CUDA_ERROR_INVALID_CONTEXT)
+    STACK.try_with(|stack| stack.borrow_mut().pop()).ok().flatten().ok_or(CUDA_ERROR_INVALID_CONTEXT)
 }
 
 /// Exchanges the top of the thread's stack; None takes it off.
@@ -218,9 +199,7 @@ fn may_create(device: &Device) -> Result {
     match control::settings().compute_mode.load(Relaxed) {
         CU_COMPUTEMODE_PROHIBITED => Err(CUDA_ERROR_DEVICE_UNAVAILABLE),
         // Another process holds the device.
-        CU_COMPUTEMODE_EXCLUSIVE_PROCESS if device.primary.lock().count == 0 => {
-            Err(CUDA_ERROR_DEVICE_UNAVAILABLE)
-        }
+        CU_COMPUTEMODE_EXCLUSIVE_PROCESS if device.primary.lock().count == 0 => Err(CUDA_ERROR_DEVICE_UNAVAILABLE),
         _ => Ok(()),
     }
 }
@@ -254,10 +233,7 @@ pub fn retain_primary(device: &'static Device) -> Result<Arc<Context>> {
     may_create(device)?;
     let mut primary = device.primary.lock();
     let flags = primary.flags;
-    let context = primary
-        .context
-        .get_or_insert_with(|| Context::make(device, true, flags))
-        .clone();
+    let context = primary.context.get_or_insert_with(|| Context::make(device, true, flags)).clone();
     if !context.is_alive() {
         context.revive(flags);
     }
@@ -294,13 +270,7 @@ pub fn reset_primary(device: &Device) {
 /// Whether a primary context is active, and its flags.
 pub fn primary_state(device: &Device) -> (bool, u32) {
     let primary = device.primary.lock();
-    (
-        primary
-            .context
-            .as_ref()
-            .is_some_and(|context| context.is_alive()),
-        primary.flags,
-    )
+    (primary.context.as_ref().is_some_and(|context| context.is_alive()), primary.flags)
 }
 
 /// Number of contexts that are alive.
@@ -336,10 +306,7 @@ pub fn enable_peer(peer: &Context) -> Result {
 pub fn disable_peer(peer: &Context) -> Result {
     let context = working()?;
     let mut peers = context.peers.lock();
-    let place = peers
-        .iter()
-        .position(|&handle| handle == peer.handle)
-        .ok_or(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)?;
+    let place = peers.iter().position(|&handle| handle == peer.handle).ok_or(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)?;
     peers.remove(place);
     Ok(())
 }

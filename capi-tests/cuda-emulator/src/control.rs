@@ -30,10 +30,7 @@ pub struct Settings {
 }
 
 fn number<T: FromStr>(name: &str, otherwise: T) -> T {
-    std::env::var(name)
-        .ok()
-        .and_then(|text| text.trim().parse().ok())
-        .unwrap_or(otherwise)
+    std::env::var(name).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(otherwise)
 }
 
 /// The settings, read from the environment on first use.
@@ -75,11 +72,7 @@ impl Rule {
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.trim().split(':');
         let name = parts.next()?;
-        let entry = if name == "*" {
-            None
-        } else {
-            Some(Entry::named(name)?)
-        };
+        let entry = if name == "*" { None } else { Some(Entry::named(name)?) };
         let nth = parts.next()?.parse().ok()?;
         let code = parts.next()?.parse().ok()?;
         parts.next().is_none().then_some(Self { entry, nth, code })
@@ -145,22 +138,9 @@ mod tests {
     #[test]
     fn a_rule_is_read_or_refused() {
         let rule = Rule::parse("cuEventRecord:3:719").unwrap();
-        assert_eq!(
-            rule,
-            Rule {
-                entry: Some(Entry::cuEventRecord),
-                nth: 3,
-                code: 719
-            }
-        );
+        assert_eq!(rule, Rule { entry: Some(Entry::cuEventRecord), nth: 3, code: 719 });
         assert_eq!(Rule::parse("*:1:2").unwrap().entry, None);
-        for bad in [
-            "",
-            "cuNothing:1:2",
-            "cuInit:1",
-            "cuInit:x:2",
-            "cuInit:1:2:3",
-        ] {
+        for bad in ["", "cuNothing:1:2", "cuInit:1", "cuInit:x:2", "cuInit:1:2:3"] {
             assert_eq!(Rule::parse(bad), None, "{bad}");
         }
     }

@@ -41,9 +41,7 @@ impl Form {
 
 /// The context by which the pointers of a call on `stream` are judged: the current one, else the stream's.
 pub fn acting(stream: &Stream) -> Arc<Context> {
-    context::top()
-        .filter(|top| top.is_alive())
-        .unwrap_or_else(|| stream.context.clone())
+    context::top().filter(|top| top.is_alive()).unwrap_or_else(|| stream.context.clone())
 }
 
 /// Whether both sides can be reached while the call has long returned.
@@ -52,66 +50,29 @@ fn is_asynchronous(dst: Option<Sort>, src: Option<Sort>) -> bool {
 }
 
 /// Finds both sides of a copy.
-pub fn sides(
-    stream: &Stream,
-    form: Form,
-    dst: (usize, usize),
-    src: (usize, usize),
-) -> Result<(Place, Place)> {
+pub fn sides(stream: &Stream, form: Form, dst: (usize, usize), src: (usize, usize)) -> Result<(Place, Place)> {
     let context = &*acting(stream);
     let any_device = form.any_device();
-    let to = place(
-        dst.0,
-        dst.1,
-        Asker {
-            context,
-            as_device: form.device_dst(),
-            any_device,
-        },
-    )?;
-    let from = place(
-        src.0,
-        src.1,
-        Asker {
-            context,
-            as_device: form.device_src(),
-            any_device,
-        },
-    )?;
+    let to = place(dst.0, dst.1, Asker { context, as_device: form.device_dst(), any_device })?;
+    let from = place(src.0, src.1, Asker { context, as_device: form.device_src(), any_device })?;
     Ok((to, from))
 }
 
 /// Queues a copy, and returns when the form and the memory say so.
-pub fn asynchronous(
-    stream: &Arc<Stream>,
-    form: Form,
-    dst: usize,
-    src: usize,
-    len: usize,
-) -> Result {
+pub fn asynchronous(stream: &Arc<Stream>, form: Form, dst: usize, src: usize, len: usize) -> Result {
     stream.check()?;
     if len == 0 {
         return Ok(());
     }
     let (to, from) = sides(stream, form, (dst, len), (src, len))?;
     if is_asynchronous(to.sort, from.sort) {
-        stream.submit(Work::Copy {
-            dst: to.bytes,
-            src: from.bytes,
-            len,
-        })?;
+        stream.submit(Work::Copy { dst: to.bytes, src: from.bytes, len })?;
         return Ok(());
     }
     if from.sort.is_none() && to.sort.is_some() {
         return from_pageable(stream, to.bytes, from.bytes, len);
     }
-    stream
-        .submit(Work::Copy {
-            dst: to.bytes,
-            src: from.bytes,
-            len,
-        })?
-        .wait();
+    stream.submit(Work::Copy { dst: to.bytes, src: from.bytes, len })?.wait();
     stream.check()
 }
 
@@ -119,21 +80,12 @@ pub fn asynchronous(
 fn from_pageable(stream: &Arc<Stream>, dst: usize, src: usize, len: usize) -> Result {
     let head = if len > INLINE { len - INLINE } else { 0 };
     if head > 0 {
-        stream
-            .submit(Work::Copy {
-                dst,
-                src,
-                len: head,
-            })?
-            .wait();
+        stream.submit(Work::Copy { dst, src, len: head })?.wait();
         stream.check()?;
     }
     // SAFETY: the program promised that `len` bytes at `src` can be read.
     let bytes = unsafe { std::slice::from_raw_parts((src + head) as *const u8, len - head) }.into();
-    stream.submit(Work::Staged {
-        dst: dst + head,
-        bytes,
-    })?;
+    stream.submit(Work::Staged { dst: dst + head, bytes })?;
     Ok(())
 }
 
@@ -144,11 +96,7 @@ pub fn synchronous(stream: &Arc<Stream>, form: Form, dst: usize, src: usize, len
         return Ok(());
     }
     let (to, from) = sides(stream, form, (dst, len), (src, len))?;
-    let done = stream.submit(Work::Copy {
-        dst: to.bytes,
-        src: from.bytes,
-        len,
-    })?;
+    let done = stream.submit(Work::Copy { dst: to.bytes, src: from.bytes, len })?;
     if to.sort == Some(Sort::Device) && from.sort == Some(Sort::Device) {
         return Ok(());
     }

@@ -42,10 +42,7 @@ pub fn all() -> &'static [Device] {
 
 /// The device of this number, or CUDA_ERROR_INVALID_DEVICE.
 pub fn get(ordinal: CUdevice) -> Result<&'static Device> {
-    usize::try_from(ordinal)
-        .ok()
-        .and_then(|index| all().get(index))
-        .ok_or(CUDA_ERROR_INVALID_DEVICE)
+    usize::try_from(ordinal).ok().and_then(|index| all().get(index)).ok_or(CUDA_ERROR_INVALID_DEVICE)
 }
 
 /// The physical numbers that CUDA_VISIBLE_DEVICES leaves, in its order: it ends at the first that does not exist.
@@ -56,9 +53,7 @@ fn visible(list: Option<&str>, count: i32) -> Vec<i32> {
     let mut chosen = Vec::new();
     for part in list.split(',') {
         match part.trim().parse::<i32>() {
-            Ok(number) if (0..count).contains(&number) && !chosen.contains(&number) => {
-                chosen.push(number)
-            }
+            Ok(number) if (0..count).contains(&number) && !chosen.contains(&number) => chosen.push(number),
             _ => break,
         }
     }

@@ -136,10 +136,7 @@ entries! {
 impl Entry {
     /// The entry point of this name.
     pub fn named(name: &str) -> Option<Self> {
-        TABLE
-            .iter()
-            .position(|row| row.0 == name)
-            .map(|index| ALL[index])
+        TABLE.iter().position(|row| row.0 == name).map(|index| ALL[index])
     }
 
     /// The name by which it is exported.
@@ -150,14 +147,7 @@ impl Entry {
     /// Whether it answers in every state of the driver, also inside a host function.
     fn answers_always(self) -> bool {
         use Entry::*;
-        matches!(
-            self,
-            cuDriverGetVersion
-                | cuGetErrorName
-                | cuGetErrorString
-                | cuGetProcAddress
-                | cuGetProcAddress_v2
-        )
+        matches!(self, cuDriverGetVersion | cuGetErrorName | cuGetErrorString | cuGetProcAddress | cuGetProcAddress_v2)
     }
 }
 
@@ -186,17 +176,13 @@ fn permitted(entry: Entry) -> Result {
     if IN_HOST_FUNCTION.try_with(Cell::get).unwrap_or(false) {
         return Err(CUDA_ERROR_NOT_PERMITTED);
     }
-    if entry == Entry::cuInit {
-        Ok(())
-    } else {
-        life::ready()
-    }
+    if entry == Entry::cuInit { Ok(()) } else { life::ready() }
 }
 
 /// Every entry point is this call with a body: the body runs when the call is permitted, and its result becomes a code.
 pub fn call(entry: Entry, body: impl FnOnce() -> Result) -> CUresult {
-    let outcome = permitted(entry)
-        .and_then(|()| catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(CUDA_ERROR_UNKNOWN)));
+    let outcome =
+        permitted(entry).and_then(|()| catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(CUDA_ERROR_UNKNOWN)));
     let code = outcome.err().unwrap_or(CUDA_SUCCESS);
     log::record(entry, code);
     code

@@ -45,13 +45,7 @@ static EVENTS: Table<Event> = Table::new();
 /// Makes an event in a context.
 pub fn create(context: &Arc<Context>, flags: u32) -> Arc<Event> {
     let generation = context.generation.load(Acquire);
-    EVENTS.insert(|handle| Event {
-        handle,
-        context: context.clone(),
-        generation,
-        flags,
-        last: Mutex::new(None),
-    })
+    EVENTS.insert(|handle| Event { handle, context: context.clone(), generation, flags, last: Mutex::new(None) })
 }
 
 /// Destroys an event; who waits for its mark goes on waiting.
@@ -59,11 +53,7 @@ pub fn destroy(handle: CUevent) -> Result {
     let event = EVENTS.get(handle)?;
     let gone = event.context.check_since(event.generation) == Err(CUDA_ERROR_CONTEXT_IS_DESTROYED);
     EVENTS.remove(handle)?;
-    if gone {
-        Err(CUDA_ERROR_CONTEXT_IS_DESTROYED)
-    } else {
-        Ok(())
-    }
+    if gone { Err(CUDA_ERROR_CONTEXT_IS_DESTROYED) } else { Ok(()) }
 }
 
 /// The event of a handle, in a working context.
@@ -75,11 +65,7 @@ pub fn working(handle: CUevent) -> Result<Arc<Event>> {
 
 /// Number of events in living contexts.
 pub fn live() -> usize {
-    EVENTS
-        .select(|event| {
-            event.context.check_since(event.generation) != Err(CUDA_ERROR_CONTEXT_IS_DESTROYED)
-        })
-        .len()
+    EVENTS.select(|event| event.context.check_since(event.generation) != Err(CUDA_ERROR_CONTEXT_IS_DESTROYED)).len()
 }
 
 impl Event {
@@ -103,11 +89,7 @@ impl Event {
     pub fn query(&self) -> Result {
         let reached = self.point().is_none_or(|point| point.reached());
         self.context.check_since(self.generation)?;
-        if reached {
-            Ok(())
-        } else {
-            Err(CUDA_ERROR_NOT_READY)
-        }
+        if reached { Ok(()) } else { Err(CUDA_ERROR_NOT_READY) }
     }
 
     /// Waits for the last mark.

@@ -19,24 +19,13 @@ static NEXT: AtomicUsize = AtomicUsize::new(0x0c0d_a000_0000);
 impl<T> Table<T> {
     /// No objects yet.
     pub const fn new() -> Self {
-        Self {
-            rows: Mutex::new(BTreeMap::new()),
-            last_freed: AtomicUsize::new(0),
-        }
+        Self { rows: Mutex::new(BTreeMap::new()), last_freed: AtomicUsize::new(0) }
     }
 
     /// Makes an object that knows its handle.
     pub fn insert(&self, make: impl FnOnce(usize) -> T) -> Arc<T> {
-        let freed = if settings().reuse_handles.load(Relaxed) {
-            self.last_freed.swap(0, Relaxed)
-        } else {
-            0
-        };
-        let handle = if freed != 0 {
-            freed
-        } else {
-            NEXT.fetch_add(0x100, Relaxed)
-        };
+        let freed = if settings().reuse_handles.load(Relaxed) { self.last_freed.swap(0, Relaxed) } else { 0 };
+        let handle = if freed != 0 { freed } else { NEXT.fetch_add(0x100, Relaxed) };
         let object = Arc::new(make(handle));
         self.rows.lock().insert(handle, object.clone());
         object
@@ -44,32 +33,19 @@ impl<T> Table<T> {
 
     /// The object of a handle, or CUDA_ERROR_INVALID_HANDLE.
     pub fn get(&self, handle: usize) -> Result<Arc<T>> {
-        self.rows
-            .lock()
-            .get(&handle)
-            .cloned()
-            .ok_or(CUDA_ERROR_INVALID_HANDLE)
+        self.rows.lock().get(&handle).cloned().ok_or(CUDA_ERROR_INVALID_HANDLE)
     }
 
     /// Forgets the handle.
     pub fn remove(&self, handle: usize) -> Result<Arc<T>> {
-        let object = self
-            .rows
-            .lock()
-            .remove(&handle)
-            .ok_or(CUDA_ERROR_INVALID_HANDLE)?;
+        let object = self.rows.lock().remove(&handle).ok_or(CUDA_ERROR_INVALID_HANDLE)?;
         self.last_freed.store(handle, Relaxed);
         Ok(object)
     }
 
     /// Every object for which `wanted` holds.
     pub fn select(&self, wanted: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
-        self.rows
-            .lock()
-            .values()
-            .filter(|object| wanted(object))
-            .cloned()
-            .collect()
+        self.rows.lock().values().filter(|object| wanted(object)).cloned().collect()
     }
 }
 

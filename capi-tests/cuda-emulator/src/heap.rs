@@ -34,11 +34,7 @@ fn reserve(size: usize) -> Result<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new mapping, at an address of the system's choice.
     let address = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
-    if address == libc::MAP_FAILED {
-        Err(CUDA_ERROR_OUT_OF_MEMORY)
-    } else {
-        Ok(address as usize)
-    }
+    if address == libc::MAP_FAILED { Err(CUDA_ERROR_OUT_OF_MEMORY) } else { Ok(address as usize) }
 }
 
 impl Blocks {
@@ -61,26 +57,14 @@ impl Blocks {
 impl Heap {
     /// A heap of this many bytes. Nothing is mapped before the first allocation.
     pub const fn new(limit: usize) -> Self {
-        let blocks = Blocks {
-            used: BTreeMap::new(),
-            next: 0,
-            total: 0,
-        };
-        Self {
-            limit,
-            window: OnceLock::new(),
-            blocks: Mutex::new(blocks),
-        }
+        let blocks = Blocks { used: BTreeMap::new(), next: 0, total: 0 };
+        Self { limit, window: OnceLock::new(), blocks: Mutex::new(blocks) }
     }
 
     fn window(&self, blocks: &mut Blocks) -> Result<&Window> {
         if self.window.get().is_none() {
             let size = (self.limit * 2).next_multiple_of(PAGE);
-            let window = Window {
-                addresses: reserve(size)?,
-                bytes: reserve(size)?,
-                size,
-            };
+            let window = Window { addresses: reserve(size)?, bytes: reserve(size)?, size };
             blocks.next = 0;
             let _ = self.window.set(window);
         }
@@ -89,18 +73,14 @@ impl Heap {
 
     /// Allocates, and answers the device address.
     pub fn allocate(&self, length: usize) -> Result<usize> {
-        let length = length
-            .checked_next_multiple_of(PAGE)
-            .ok_or(CUDA_ERROR_OUT_OF_MEMORY)?;
+        let length = length.checked_next_multiple_of(PAGE).ok_or(CUDA_ERROR_OUT_OF_MEMORY)?;
         let mut blocks = self.blocks.lock();
         if length > self.limit - blocks.total {
             return Err(CUDA_ERROR_OUT_OF_MEMORY);
         }
         let window = self.window(&mut blocks)?;
         let end = window.size;
-        let found = blocks
-            .gap(blocks.next, end, length)
-            .or_else(|| blocks.gap(0, end, length));
+        let found = blocks.gap(blocks.next, end, length).or_else(|| blocks.gap(0, end, length));
         let offset = found.ok_or(CUDA_ERROR_OUT_OF_MEMORY)?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: these pages of our own mapping belong to no block.
@@ -126,30 +106,17 @@ impl Heap {
         blocks.total -= length;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         // SAFETY: the pages belong to the block that was just removed; fresh ones take their place.
-        unsafe {
-            libc::mmap(
-                (window.bytes + offset) as *mut _,
-                length,
-                libc::PROT_NONE,
-                flags,
-                -1,
-                0,
-            )
-        };
+        unsafe { libc::mmap((window.bytes + offset) as *mut _, length, libc::PROT_NONE, flags, -1, 0) };
     }
 
     /// Whether an address is one of this device's, allocated or not.
     pub fn contains(&self, address: usize) -> bool {
-        self.window.get().is_some_and(|window| {
-            (window.addresses..window.addresses + window.size).contains(&address)
-        })
+        self.window.get().is_some_and(|window| (window.addresses..window.addresses + window.size).contains(&address))
     }
 
     /// Where the bytes of a device address lie.
     pub fn bytes(&self, address: usize) -> usize {
-        self.window
-            .get()
-            .map_or(0, |window| address - window.addresses + window.bytes)
+        self.window.get().map_or(0, |window| address - window.addresses + window.bytes)
     }
 
     /// Free and total bytes.

@@ -4,7 +4,7 @@
 //! - `api`: the exported functions, one file a topic: check, look up, call the core
 //! - `entry`, `control`, `log`, `life`: the frame around each of them
 //! - `device`, `context`, `stream`, `event`: what the program holds
-//! - `work`, `copy`, `module`: what streams do
+//! - `work`, `copy`, `region`, `module`, `kernel`: what streams do
 //! - `memory`, `heap`: what is copied
 //! - `handle`, `sync`, `types`, `result`: what the rest is made of
 mod api;
@@ -16,10 +16,12 @@ mod entry;
 mod event;
 mod handle;
 mod heap;
+mod kernel;
 mod life;
 mod log;
 mod memory;
 mod module;
+mod region;
 mod result;
 mod stream;
 mod sync;

@@ -26,12 +26,7 @@ fn file() -> Option<&'static Mutex<File>> {
     static FILE: OnceLock<Option<Mutex<File>>> = OnceLock::new();
     let open = || {
         let path = std::env::var_os("CUEMU_LOG")?;
-        File::options()
-            .append(true)
-            .create(true)
-            .open(path)
-            .ok()
-            .map(Mutex::new)
+        File::options().append(true).create(true).open(path).ok().map(Mutex::new)
     };
     FILE.get_or_init(open).as_ref()
 }
@@ -44,11 +39,7 @@ pub fn record(entry: Entry, code: CUresult) {
         return;
     }
     // SAFETY: gettid has no preconditions.
-    let call = Call {
-        thread: unsafe { libc::gettid() },
-        entry,
-        code,
-    };
+    let call = Call { thread: unsafe { libc::gettid() }, entry, code };
     if keeping {
         KEPT.lock().push(call);
     }

@@ -49,11 +49,7 @@ impl Block {
 
     /// Where the emulator finds the byte at `address`.
     pub fn bytes(&self, address: usize) -> usize {
-        if self.sort == Sort::Device {
-            self.context.device.heap.bytes(address)
-        } else {
-            address
-        }
+        if self.sort == Sort::Device { self.context.device.heap.bytes(address) } else { address }
     }
 
     /// Gives the memory back where it is the driver's. All work that may use it must be done.
@@ -70,32 +66,16 @@ impl Block {
 }
 
 fn insert(start: usize, len: usize, sort: Sort, context: &Arc<Context>, flags: u32) {
-    let block = Block {
-        start,
-        len,
-        sort,
-        context: context.clone(),
-        flags,
-        id: IDS.fetch_add(1, Relaxed),
-    };
+    let block = Block { start, len, sort, context: context.clone(), flags, id: IDS.fetch_add(1, Relaxed) };
     BLOCKS.lock().insert(start, Arc::new(block));
 }
 
 fn map(len: usize) -> Result<usize> {
-    let len = len
-        .checked_next_multiple_of(PAGE)
-        .ok_or(CUDA_ERROR_OUT_OF_MEMORY)?;
-    let (access, flags) = (
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-    );
+    let len = len.checked_next_multiple_of(PAGE).ok_or(CUDA_ERROR_OUT_OF_MEMORY)?;
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: a new mapping, at an address of the system's choice.
     let address = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, -1, 0) };
-    if address == libc::MAP_FAILED {
-        Err(CUDA_ERROR_OUT_OF_MEMORY)
-    } else {
-        Ok(address as usize)
-    }
+    if address == libc::MAP_FAILED { Err(CUDA_ERROR_OUT_OF_MEMORY) } else { Ok(address as usize) }
 }
 
 /// Allocates on the current context's device.
@@ -127,12 +107,7 @@ pub fn register(start: usize, len: usize, flags: u32) -> Result {
         return Err(CUDA_ERROR_INVALID_VALUE);
     }
     let overlaps = |block: &Arc<Block>| block.end() > start;
-    if BLOCKS
-        .lock()
-        .range(..start + len)
-        .next_back()
-        .is_some_and(|(_, block)| overlaps(block))
-    {
+    if BLOCKS.lock().range(..start + len).next_back().is_some_and(|(_, block)| overlaps(block)) {
         return Err(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     }
     insert(start, len, Sort::Registered, &context, flags);
@@ -148,17 +123,13 @@ pub fn find(address: usize) -> Option<Arc<Block>> {
 
 /// Whether an address belongs to a device, allocated or not.
 pub fn is_device_address(address: usize) -> bool {
-    device::all()
-        .iter()
-        .any(|device| device.heap.contains(address))
+    device::all().iter().any(|device| device.heap.contains(address))
 }
 
 /// Frees the block that starts here and is of one of these sorts, when all work of its device is done.
 pub fn free(start: usize, sorts: &[Sort], otherwise: CUresult) -> Result {
     let found = BLOCKS.lock().get(&start).cloned();
-    let block = found
-        .filter(|block| sorts.contains(&block.sort))
-        .ok_or(otherwise)?;
+    let block = found.filter(|block| sorts.contains(&block.sort)).ok_or(otherwise)?;
     // Work that failed or a context that went away does not keep memory from being freed.
     let _ = block.context.synchronize();
     if BLOCKS.lock().remove(&start).is_none() {
@@ -183,11 +154,7 @@ pub fn forget_context(handle: crate::types::CUcontext) {
 
 /// Number of blocks of a sort.
 pub fn live(sort: Sort) -> usize {
-    BLOCKS
-        .lock()
-        .values()
-        .filter(|block| block.sort == sort)
-        .count()
+    BLOCKS.lock().values().filter(|block| block.sort == sort).count()
 }
 
 /// A place that a copy may use.
@@ -216,10 +183,7 @@ pub fn place(address: usize, len: usize, asker: Asker<'_>) -> Result<Place> {
         if asker.as_device || is_device_address(address) || address == 0 {
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
-        return Ok(Place {
-            bytes: address,
-            sort: None,
-        });
+        return Ok(Place { bytes: address, sort: None });
     };
     if len > block.end() - address {
         return Err(CUDA_ERROR_INVALID_VALUE);
@@ -228,8 +192,5 @@ pub fn place(address: usize, len: usize, asker: Asker<'_>) -> Result<Place> {
     if foreign && !asker.any_device {
         return Err(CUDA_ERROR_INVALID_VALUE);
     }
-    Ok(Place {
-        bytes: block.bytes(address),
-        sort: Some(block.sort),
-    })
+    Ok(Place { bytes: block.bytes(address), sort: Some(block.sort) })
 }

@@ -36,6 +36,7 @@ codes! {
     CUDA_ERROR_INVALID_DEVICE = 101, c"invalid device ordinal";
     CUDA_ERROR_INVALID_IMAGE = 200, c"device kernel image is invalid";
     CUDA_ERROR_INVALID_CONTEXT = 201, c"invalid device context";
+    CUDA_ERROR_NO_BINARY_FOR_GPU = 209, c"no kernel image is available for execution on the device";
     CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217, c"peer access is not supported between these two devices";
     CUDA_ERROR_INVALID_PTX = 218, c"a PTX JIT compilation failed";
     CUDA_ERROR_OPERATING_SYSTEM = 304, c"OS call failed or operation not supported on this OS";
@@ -82,10 +83,7 @@ mod tests {
 
     #[test]
     fn names_and_texts_belong_together() {
-        assert_eq!(
-            name(CUDA_ERROR_LAUNCH_FAILED),
-            Some(c"CUDA_ERROR_LAUNCH_FAILED")
-        );
+        assert_eq!(name(CUDA_ERROR_LAUNCH_FAILED), Some(c"CUDA_ERROR_LAUNCH_FAILED"));
         assert_eq!(text(CUDA_SUCCESS), Some(c"no error"));
         assert_eq!(name(12345), None);
     }

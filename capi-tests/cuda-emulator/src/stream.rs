@@ -95,13 +95,7 @@ static STREAMS: Table<Stream> = Table::new();
 static IDS: AtomicU64 = AtomicU64::new(1);
 
 impl Stream {
-    fn make(
-        handle: CUstream,
-        context: &Arc<Context>,
-        flags: u32,
-        priority: i32,
-        role: Role,
-    ) -> Self {
+    fn make(handle: CUstream, context: &Arc<Context>, flags: u32, priority: i32, role: Role) -> Self {
         Self {
             handle,
             id: IDS.fetch_add(1, Relaxed),
@@ -122,11 +116,7 @@ impl Stream {
 
     /// A default stream of a context.
     pub fn default_of(context: &Arc<Context>, role: Role) -> Arc<Self> {
-        let handle = if role == Role::Legacy {
-            CU_STREAM_LEGACY
-        } else {
-            CU_STREAM_PER_THREAD
-        };
+        let handle = if role == Role::Legacy { CU_STREAM_LEGACY } else { CU_STREAM_PER_THREAD };
         Arc::new(Self::make(handle, context, 0, 0, role))
     }
 
@@ -146,20 +136,13 @@ impl Stream {
 
     /// The code that work here answers.
     pub fn check(&self) -> Result {
-        if self.role == Role::Created {
-            self.context.check_since(self.generation)
-        } else {
-            self.context.check()
-        }
+        if self.role == Role::Created { self.context.check_since(self.generation) } else { self.context.check() }
     }
 
     /// What the legacy stream's implicit synchronisation makes the next piece of work wait for.
     fn implicit(&self) -> Vec<Point> {
         if self.is_blocking() {
-            let legacy = self
-                .context
-                .used_legacy()
-                .filter(|legacy| !legacy.is_idle());
+            let legacy = self.context.used_legacy().filter(|legacy| !legacy.is_idle());
             legacy.map(|legacy| legacy.end()).into_iter().collect()
         } else if self.role == Role::Legacy {
             let streams = self.context.streams.lock();
@@ -183,6 +166,9 @@ impl Stream {
         self.check()?;
         after.extend(self.implicit());
         let mut queue = self.queue.lock();
+        if queue.closed {
+            return Err(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        }
         if !queue.started {
             start(self.clone())?;
             queue.started = true;
@@ -196,30 +182,20 @@ impl Stream {
             self.arrived.wake();
         }
         drop(queue);
-        Ok(Point {
-            stream: self.clone(),
-            number,
-        })
+        Ok(Point { stream: self.clone(), number })
     }
 
     /// The point at which all that is queued now is done.
     pub fn end(self: &Arc<Self>) -> Point {
         let number = self.queue.lock().submitted;
-        Point {
-            stream: self.clone(),
-            number,
-        }
+        Point { stream: self.clone(), number }
     }
 
     /// Whether all work is done; of the legacy stream also that of the blocking streams.
     pub fn query(self: &Arc<Self>) -> Result {
         let reached = self.end().reached() && self.implicit_of_legacy().iter().all(Point::reached);
         self.check()?;
-        if reached {
-            Ok(())
-        } else {
-            Err(CUDA_ERROR_NOT_READY)
-        }
+        if reached { Ok(()) } else { Err(CUDA_ERROR_NOT_READY) }
     }
 
     /// Waits until all work is done; of the legacy stream also that of the blocking streams.
@@ -230,11 +206,7 @@ impl Stream {
     }
 
     fn implicit_of_legacy(&self) -> Vec<Point> {
-        if self.role == Role::Legacy {
-            self.implicit()
-        } else {
-            Vec::new()
-        }
+        if self.role == Role::Legacy { self.implicit() } else { Vec::new() }
     }
 
     /// Waits until all work queued now is done.
@@ -261,11 +233,12 @@ impl Stream {
         queue.failure = Some((queue.completed + more + 1, code));
     }
 
-    /// Takes all holds off and ends waits for values: the context is going away.
+    /// Takes all holds off, ends waits for values and takes no more work: the context is going away.
     pub fn let_go(&self) {
         self.letting_go.store(true, Release);
         let mut queue = self.queue.lock();
         queue.holds = 0;
+        queue.closed = true;
         self.wake(&mut queue);
     }
 
@@ -312,10 +285,7 @@ impl Stream {
                 continue;
             };
             let number = queue.completed + 1;
-            let failure = queue
-                .failure
-                .filter(|failure| failure.0 == number)
-                .map(|failure| failure.1);
+            let failure = queue.failure.filter(|failure| failure.0 == number).map(|failure| failure.1);
             drop(queue);
             self.carry_out(item, failure);
             queue = self.queue.lock();
@@ -362,8 +332,7 @@ fn start(stream: Arc<Stream>) -> Result {
 
 /// Makes a stream in a context.
 pub fn create(context: &Arc<Context>, flags: u32, priority: i32) -> Arc<Stream> {
-    let made =
-        STREAMS.insert(|handle| Stream::make(handle, context, flags, priority, Role::Created));
+    let made = STREAMS.insert(|handle| Stream::make(handle, context, flags, priority, Role::Created));
     let mut streams = context.streams.lock();
     streams.retain(|stream| !stream.is_over());
     streams.push(made.clone());
@@ -376,21 +345,12 @@ pub fn destroy(handle: CUstream) -> Result {
         return Err(CUDA_ERROR_INVALID_HANDLE);
     }
     let stream = STREAMS.get(handle)?;
-    let gone =
-        stream.context.check_since(stream.generation) == Err(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    let gone = stream.context.check_since(stream.generation) == Err(CUDA_ERROR_CONTEXT_IS_DESTROYED);
     STREAMS.remove(handle)?;
     stream.destroyed.store(true, Release);
     stream.close();
-    stream
-        .context
-        .streams
-        .lock()
-        .retain(|stream| !stream.is_over());
-    if gone {
-        Err(CUDA_ERROR_CONTEXT_IS_DESTROYED)
-    } else {
-        Ok(())
-    }
+    stream.context.streams.lock().retain(|stream| !stream.is_over());
+    if gone { Err(CUDA_ERROR_CONTEXT_IS_DESTROYED) } else { Ok(()) }
 }
 
 /// The stream of a handle: 0, 1 and 2 are default streams of the current context.
@@ -411,9 +371,5 @@ pub fn working(handle: CUstream) -> Result<Arc<Stream>> {
 
 /// Number of streams in living contexts.
 pub fn live() -> usize {
-    STREAMS
-        .select(|stream| {
-            stream.context.check_since(stream.generation) != Err(CUDA_ERROR_CONTEXT_IS_DESTROYED)
-        })
-        .len()
+    STREAMS.select(|stream| stream.context.check_since(stream.generation) != Err(CUDA_ERROR_CONTEXT_IS_DESTROYED)).len()
 }

@@ -2,7 +2,6 @@
 //! Checkers such as ThreadSanitizer and helgrind see these, where they cannot see the futexes of the standard library.
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::time::Duration;
 
 /// A value behind a pthread mutex. A panic inside leaves it unlocked and usable.
 pub struct Mutex<T> {
@@ -18,10 +17,7 @@ unsafe impl<T: Send> Sync for Mutex<T> {}
 impl<T> Mutex<T> {
     /// An unlocked mutex around `value`.
     pub const fn new(value: T) -> Self {
-        Self {
-            lock: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),
-            value: UnsafeCell::new(value),
-        }
+        Self { lock: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER), value: UnsafeCell::new(value) }
     }
 
     /// Waits for the lock.
@@ -90,21 +86,6 @@ impl Condvar {
     pub fn wait<T>(&self, guard: &mut Guard<'_, T>) {
         // SAFETY: both are initialised, and the guard holds the lock.
         unsafe { libc::pthread_cond_wait(self.0.get(), guard.mutex.lock.get()) };
-    }
-
-    /// As `wait`, but for no longer than `limit`.
-    pub fn wait_for<T>(&self, guard: &mut Guard<'_, T>, limit: Duration) {
-        let mut until = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: `until` is valid for writes.
-        unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut until) };
-        let nanos = until.tv_nsec as u128 + limit.as_nanos();
-        until.tv_sec += (nanos / 1_000_000_000) as libc::time_t;
-        until.tv_nsec = (nanos % 1_000_000_000) as libc::c_long;
-        // SAFETY: all three are initialised, and the guard holds the lock.
-        unsafe { libc::pthread_cond_timedwait(self.0.get(), guard.mutex.lock.get(), &until) };
     }
 
     /// Wakes one.

@@ -94,11 +94,7 @@ pub enum Work {
 fn take_time(len: usize) {
     let delay = settings().delay.load(Relaxed);
     let rate = settings().bytes_per_second.load(Relaxed);
-    let transfer = if rate == 0 {
-        0
-    } else {
-        (len as u128 * 1_000_000_000 / rate as u128) as u64
-    };
+    let transfer = if rate == 0 { 0 } else { (len as u128 * 1_000_000_000 / rate as u128) as u64 };
     if delay + transfer > 0 {
         std::thread::sleep(Duration::from_nanos(delay + transfer));
     }
@@ -134,9 +130,7 @@ impl Region {
         let mut bytes = Vec::with_capacity(self.bytes());
         self.for_each_row(|_, src| {
             // SAFETY: whoever made the region has the right to its rows.
-            bytes.extend_from_slice(unsafe {
-                std::slice::from_raw_parts(src as *const u8, self.width)
-            });
+            bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(src as *const u8, self.width) });
         });
         (self.src_pitch, self.src_layer) = (self.width, self.width * self.height);
         (self, bytes.into())
@@ -226,11 +220,7 @@ impl Work {
                 // SAFETY: the word was found in the tables, and its alignment checked.
                 unsafe { AtomicU64::from_ptr(address as *mut u64) }.store(value, Release);
             }
-            Work::Await32 {
-                address,
-                value,
-                condition,
-            } => {
+            Work::Await32 { address, value, condition } => {
                 // SAFETY: the word was found in the tables, and its alignment checked.
                 let word = unsafe { AtomicU32::from_ptr(address as *mut u32) };
                 poll(stream, || {
@@ -239,11 +229,7 @@ impl Work {
                     fulfils(word.into(), value.into(), condition, difference.into())
                 });
             }
-            Work::Await64 {
-                address,
-                value,
-                condition,
-            } => {
+            Work::Await64 { address, value, condition } => {
                 // SAFETY: the word was found in the tables, and its alignment checked.
                 let word = unsafe { AtomicU64::from_ptr(address as *mut u64) };
                 poll(stream, || {

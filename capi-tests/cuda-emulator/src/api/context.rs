@@ -9,12 +9,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-unsafe fn create(
-    entry: Entry,
-    place: *mut CUcontext,
-    flags: c_uint,
-    ordinal: CUdevice,
-) -> CUresult {
+unsafe fn create(entry: Entry, place: *mut CUcontext, flags: c_uint, ordinal: CUdevice) -> CUresult {
     call(entry, || {
         needed(place)?;
         let device = device::get(ordinal)?;
@@ -27,11 +22,7 @@ unsafe fn create(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuCtxCreate_v2(
-    place: *mut CUcontext,
-    flags: c_uint,
-    ordinal: CUdevice,
-) -> CUresult {
+unsafe extern "C" fn cuCtxCreate_v2(place: *mut CUcontext, flags: c_uint, ordinal: CUdevice) -> CUresult {
     // SAFETY: as the program promised.
     unsafe { create(Entry::cuCtxCreate_v2, place, flags, ordinal) }
 }
@@ -98,11 +89,7 @@ unsafe extern "C" fn cuCtxPopCurrent_v2(place: *mut CUcontext) -> CUresult {
 #[unsafe(no_mangle)]
 extern "C" fn cuCtxSetCurrent(handle: CUcontext) -> CUresult {
     call(Entry::cuCtxSetCurrent, || {
-        let context = if handle == 0 {
-            None
-        } else {
-            Some(context::get(handle)?)
-        };
+        let context = if handle == 0 { None } else { Some(context::get(handle)?) };
         if context.as_ref().is_some_and(|context| !context.is_alive()) {
             return Err(CUDA_ERROR_CONTEXT_IS_DESTROYED);
         }
@@ -140,16 +127,8 @@ unsafe extern "C" fn cuCtxGetFlags(place: *mut c_uint) -> CUresult {
 
 /// The context of a handle, the current one for NULL.
 fn named(handle: CUcontext) -> Result<Arc<Context>> {
-    let context = if handle == 0 {
-        context::current()?
-    } else {
-        context::get(handle)?
-    };
-    if context.is_alive() {
-        Ok(context)
-    } else {
-        Err(CUDA_ERROR_CONTEXT_IS_DESTROYED)
-    }
+    let context = if handle == 0 { context::current()? } else { context::get(handle)? };
+    if context.is_alive() { Ok(context) } else { Err(CUDA_ERROR_CONTEXT_IS_DESTROYED) }
 }
 
 #[unsafe(no_mangle)]
@@ -172,16 +151,11 @@ unsafe extern "C" fn cuCtxGetId(handle: CUcontext, place: *mut u64) -> CUresult 
 
 #[unsafe(no_mangle)]
 extern "C" fn cuCtxSynchronize() -> CUresult {
-    call(Entry::cuCtxSynchronize, || {
-        context::working()?.synchronize()
-    })
+    call(Entry::cuCtxSynchronize, || context::working()?.synchronize())
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuCtxGetStreamPriorityRange(
-    least: *mut c_int,
-    greatest: *mut c_int,
-) -> CUresult {
+unsafe extern "C" fn cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) -> CUresult {
     call(Entry::cuCtxGetStreamPriorityRange, || {
         context::current()?;
         // SAFETY: each is NULL or valid for writes.
@@ -209,7 +183,5 @@ extern "C" fn cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint) -> CUresult 
 
 #[unsafe(no_mangle)]
 extern "C" fn cuCtxDisablePeerAccess(peer: CUcontext) -> CUresult {
-    call(Entry::cuCtxDisablePeerAccess, || {
-        context::disable_peer(&*context::get(peer)?)
-    })
+    call(Entry::cuCtxDisablePeerAccess, || context::disable_peer(&*context::get(peer)?))
 }

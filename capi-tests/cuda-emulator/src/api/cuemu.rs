@@ -4,7 +4,7 @@ use crate::entry::Entry;
 use crate::memory::Sort;
 use crate::result::*;
 use crate::types::*;
-use crate::{context, device, event, log, memory, stream};
+use crate::{context, device, event, log, memory, module, stream};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -21,26 +21,14 @@ unsafe fn entry(name: *const c_char) -> Result<Option<Entry>> {
         return Ok(None);
     }
     // SAFETY: the caller's promise.
-    let name = unsafe { CStr::from_ptr(name) }
-        .to_str()
-        .map_err(|_| CUDA_ERROR_NOT_FOUND)?;
-    if name == "*" {
-        Ok(None)
-    } else {
-        Entry::named(name).map(Some).ok_or(CUDA_ERROR_NOT_FOUND)
-    }
+    let name = unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| CUDA_ERROR_NOT_FOUND)?;
+    if name == "*" { Ok(None) } else { Entry::named(name).map(Some).ok_or(CUDA_ERROR_NOT_FOUND) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuemu_fail(name: *const c_char, nth: u64, result: CUresult) -> CUresult {
     // SAFETY: as the program promised.
-    code(unsafe { entry(name) }.map(|entry| {
-        control::arm(Rule {
-            entry,
-            nth,
-            code: result,
-        })
-    }))
+    code(unsafe { entry(name) }.map(|entry| control::arm(Rule { entry, nth, code: result })))
 }
 
 #[unsafe(no_mangle)]
@@ -126,6 +114,11 @@ extern "C" fn cuemu_live_managed_allocations() -> usize {
 #[unsafe(no_mangle)]
 extern "C" fn cuemu_live_registrations() -> usize {
     memory::live(Sort::Registered)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuemu_live_modules() -> usize {
+    module::live()
 }
 
 #[unsafe(no_mangle)]

@@ -18,18 +18,13 @@ unsafe extern "C" fn cuDeviceGet(place: *mut CUdevice, ordinal: c_int) -> CUresu
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CUresult {
     // SAFETY: NULL or valid for writes.
-    call(Entry::cuDeviceGetCount, || unsafe {
-        put(count, device::all().len() as c_int)
-    })
+    call(Entry::cuDeviceGetCount, || unsafe { put(count, device::all().len() as c_int) })
 }
 
 /// Writes as much of a text as there is room for, and a zero.
 unsafe fn put_text(place: *mut c_char, room: c_int, text: &str) -> Result {
     needed(place)?;
-    let room = usize::try_from(room)
-        .ok()
-        .filter(|&room| room > 0)
-        .ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let room = usize::try_from(room).ok().filter(|&room| room > 0).ok_or(CUDA_ERROR_INVALID_VALUE)?;
     let len = text.len().min(room - 1);
     // SAFETY: `place` is valid for writes of `room` bytes.
     unsafe {
@@ -49,11 +44,7 @@ unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, ordinal: CUd
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuDeviceGetPCIBusId(
-    id: *mut c_char,
-    len: c_int,
-    ordinal: CUdevice,
-) -> CUresult {
+unsafe extern "C" fn cuDeviceGetPCIBusId(id: *mut c_char, len: c_int, ordinal: CUdevice) -> CUresult {
     call(Entry::cuDeviceGetPCIBusId, || {
         let text = format!("0000:{:02X}:00.0", 0x10 + device::get(ordinal)?.physical);
         // SAFETY: NULL or valid for writes of `len` bytes.
@@ -83,11 +74,7 @@ unsafe extern "C" fn cuDeviceGetUuid_v2(place: *mut [u8; 16], ordinal: CUdevice)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuDeviceGetAttribute(
-    place: *mut c_int,
-    attribute: c_int,
-    ordinal: CUdevice,
-) -> CUresult {
+unsafe extern "C" fn cuDeviceGetAttribute(place: *mut c_int, attribute: c_int, ordinal: CUdevice) -> CUresult {
     call(Entry::cuDeviceGetAttribute, || {
         needed(place)?;
         let value = device::attribute(device::get(ordinal)?, attribute)?;
@@ -106,11 +93,7 @@ unsafe extern "C" fn cuDeviceTotalMem_v2(place: *mut usize, ordinal: CUdevice) -
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuDeviceCanAccessPeer(
-    place: *mut c_int,
-    one: CUdevice,
-    other: CUdevice,
-) -> CUresult {
+unsafe extern "C" fn cuDeviceCanAccessPeer(place: *mut c_int, one: CUdevice, other: CUdevice) -> CUresult {
     call(Entry::cuDeviceCanAccessPeer, || {
         let can = device::peers(device::get(one)?, device::get(other)?);
         // SAFETY: NULL or valid for writes.
@@ -119,10 +102,7 @@ unsafe extern "C" fn cuDeviceCanAccessPeer(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuDevicePrimaryCtxRetain(
-    place: *mut CUcontext,
-    ordinal: CUdevice,
-) -> CUresult {
+unsafe extern "C" fn cuDevicePrimaryCtxRetain(place: *mut CUcontext, ordinal: CUdevice) -> CUresult {
     call(Entry::cuDevicePrimaryCtxRetain, || {
         let device = device::get(ordinal)?;
         needed(place)?;
@@ -164,11 +144,7 @@ extern "C" fn cuDevicePrimaryCtxReset_v2(ordinal: CUdevice) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuDevicePrimaryCtxGetState(
-    ordinal: CUdevice,
-    flags: *mut c_uint,
-    active: *mut c_int,
-) -> CUresult {
+unsafe extern "C" fn cuDevicePrimaryCtxGetState(ordinal: CUdevice, flags: *mut c_uint, active: *mut c_int) -> CUresult {
     call(Entry::cuDevicePrimaryCtxGetState, || {
         let (is_active, held_flags) = context::primary_state(device::get(ordinal)?);
         needed(flags)?;
@@ -190,9 +166,7 @@ fn set_flags(entry: Entry, ordinal: CUdevice, flags: c_uint) -> CUresult {
         let mut primary = device.primary.lock();
         primary.flags = flags;
         if let Some(context) = &primary.context {
-            context
-                .flags
-                .store(flags, std::sync::atomic::Ordering::Relaxed);
+            context.flags.store(flags, std::sync::atomic::Ordering::Relaxed);
         }
         Ok(())
     })

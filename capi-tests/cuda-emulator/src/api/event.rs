@@ -12,8 +12,7 @@ unsafe extern "C" fn cuEventCreate(place: *mut CUevent, flags: c_uint) -> CUresu
         let context = context::working()?;
         needed(place)?;
         let known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-        let interprocess_with_timing =
-            flags & CU_EVENT_INTERPROCESS != 0 && flags & CU_EVENT_DISABLE_TIMING == 0;
+        let interprocess_with_timing = flags & CU_EVENT_INTERPROCESS != 0 && flags & CU_EVENT_DISABLE_TIMING == 0;
         if flags & !known != 0 || interprocess_with_timing {
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
@@ -29,9 +28,7 @@ extern "C" fn cuEventDestroy_v2(handle: CUevent) -> CUresult {
 
 #[unsafe(no_mangle)]
 extern "C" fn cuEventRecord(handle: CUevent, stream: CUstream) -> CUresult {
-    call(Entry::cuEventRecord, || {
-        event::working(handle)?.record(&stream::working(stream)?)
-    })
+    call(Entry::cuEventRecord, || event::working(handle)?.record(&stream::working(stream)?))
 }
 
 #[unsafe(no_mangle)]
@@ -51,9 +48,7 @@ extern "C" fn cuEventQuery(handle: CUevent) -> CUresult {
 
 #[unsafe(no_mangle)]
 extern "C" fn cuEventSynchronize(handle: CUevent) -> CUresult {
-    call(Entry::cuEventSynchronize, || {
-        event::working(handle)?.synchronize()
-    })
+    call(Entry::cuEventSynchronize, || event::working(handle)?.synchronize())
 }
 
 unsafe fn elapsed(entry: Entry, place: *mut f32, start: CUevent, end: CUevent) -> CUresult {
@@ -72,11 +67,7 @@ unsafe extern "C" fn cuEventElapsedTime(place: *mut f32, start: CUevent, end: CU
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuEventElapsedTime_v2(
-    place: *mut f32,
-    start: CUevent,
-    end: CUevent,
-) -> CUresult {
+unsafe extern "C" fn cuEventElapsedTime_v2(place: *mut f32, start: CUevent, end: CUevent) -> CUresult {
     // SAFETY: as the program promised.
     unsafe { elapsed(Entry::cuEventElapsedTime_v2, place, start, end) }
 }

@@ -8,21 +8,13 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuInit(flags: c_uint) -> CUresult {
-    call(Entry::cuInit, || {
-        if flags == 0 {
-            life::start(device::begin)
-        } else {
-            Err(CUDA_ERROR_INVALID_VALUE)
-        }
-    })
+    call(Entry::cuInit, || if flags == 0 { life::start(device::begin) } else { Err(CUDA_ERROR_INVALID_VALUE) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuDriverGetVersion(version: *mut c_int) -> CUresult {
     // SAFETY: NULL or valid for writes.
-    call(Entry::cuDriverGetVersion, || unsafe {
-        put(version, settings().driver_version)
-    })
+    call(Entry::cuDriverGetVersion, || unsafe { put(version, settings().driver_version) })
 }
 
 /// Gives a text of a code, or NULL and CUDA_ERROR_INVALID_VALUE where the number is no code.
@@ -63,11 +55,8 @@ fn newest(symbol: &str, version: c_int, flags: u64) -> std::result::Result<*mut 
             None => CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND,
         });
     };
-    let suffixes: &[&str] = if flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM != 0 {
-        &["_ptsz", "_ptds", ""]
-    } else {
-        &[""]
-    };
+    let suffixes: &[&str] =
+        if flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM != 0 { &["_ptsz", "_ptds", ""] } else { &[""] };
     suffixes
         .iter()
         .map(|suffix| own_symbol(&format!("{form}{suffix}")))
@@ -108,9 +97,7 @@ unsafe fn proc_address(
         return Err(CUDA_ERROR_INVALID_VALUE);
     }
     // SAFETY: not NULL, so a text that ends in a zero.
-    let symbol = unsafe { CStr::from_ptr(symbol) }
-        .to_str()
-        .map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    let symbol = unsafe { CStr::from_ptr(symbol) }.to_str().map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
     let found = newest(symbol, version, flags);
     // SAFETY: NULL or valid for writes.
     unsafe {
@@ -130,9 +117,7 @@ unsafe extern "C" fn cuGetProcAddress(
     flags: u64,
 ) -> CUresult {
     // SAFETY: as the program promised.
-    call(Entry::cuGetProcAddress, || unsafe {
-        proc_address(symbol, function, version, flags, std::ptr::null_mut())
-    })
+    call(Entry::cuGetProcAddress, || unsafe { proc_address(symbol, function, version, flags, std::ptr::null_mut()) })
 }
 
 #[unsafe(no_mangle)]
@@ -144,7 +129,5 @@ unsafe extern "C" fn cuGetProcAddress_v2(
     status: *mut c_int,
 ) -> CUresult {
     // SAFETY: as the program promised.
-    call(Entry::cuGetProcAddress_v2, || unsafe {
-        proc_address(symbol, function, version, flags, status)
-    })
+    call(Entry::cuGetProcAddress_v2, || unsafe { proc_address(symbol, function, version, flags, status) })
 }

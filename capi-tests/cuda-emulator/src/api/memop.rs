@@ -17,37 +17,17 @@ fn word(stream: &Arc<Stream>, address: CUdeviceptr, size: usize) -> Result<usize
         return Err(CUDA_ERROR_INVALID_VALUE);
     }
     let context = &*copy::acting(stream);
-    Ok(place(
-        address,
-        size,
-        Asker {
-            context,
-            as_device: true,
-            any_device: false,
-        },
-    )?
-    .bytes)
+    Ok(place(address, size, Asker { context, as_device: true, any_device: false })?.bytes)
 }
 
 fn write32(stream: &Arc<Stream>, address: CUdeviceptr, value: u64, flags: c_uint) -> Result<Work> {
     let address = word(stream, address, 4)?;
-    if flags == 0 {
-        Ok(Work::Write32 {
-            address,
-            value: value as u32,
-        })
-    } else {
-        Err(CUDA_ERROR_INVALID_VALUE)
-    }
+    if flags == 0 { Ok(Work::Write32 { address, value: value as u32 }) } else { Err(CUDA_ERROR_INVALID_VALUE) }
 }
 
 fn write64(stream: &Arc<Stream>, address: CUdeviceptr, value: u64, flags: c_uint) -> Result<Work> {
     let address = word(stream, address, 8)?;
-    if flags == 0 {
-        Ok(Work::Write64 { address, value })
-    } else {
-        Err(CUDA_ERROR_INVALID_VALUE)
-    }
+    if flags == 0 { Ok(Work::Write64 { address, value }) } else { Err(CUDA_ERROR_INVALID_VALUE) }
 }
 
 fn condition(flags: c_uint) -> Result<c_uint> {
@@ -55,41 +35,22 @@ fn condition(flags: c_uint) -> Result<c_uint> {
     if flags & CU_STREAM_WAIT_VALUE_FLUSH != 0 {
         return Err(CUDA_ERROR_NOT_SUPPORTED);
     }
-    if flags > CU_STREAM_WAIT_VALUE_NOR {
-        Err(CUDA_ERROR_INVALID_VALUE)
-    } else {
-        Ok(flags)
-    }
+    if flags > CU_STREAM_WAIT_VALUE_NOR { Err(CUDA_ERROR_INVALID_VALUE) } else { Ok(flags) }
 }
 
 fn await32(stream: &Arc<Stream>, address: CUdeviceptr, value: u64, flags: c_uint) -> Result<Work> {
     let (address, condition) = (word(stream, address, 4)?, condition(flags)?);
-    Ok(Work::Await32 {
-        address,
-        value: value as u32,
-        condition,
-    })
+    Ok(Work::Await32 { address, value: value as u32, condition })
 }
 
 fn await64(stream: &Arc<Stream>, address: CUdeviceptr, value: u64, flags: c_uint) -> Result<Work> {
     let (address, condition) = (word(stream, address, 8)?, condition(flags)?);
-    Ok(Work::Await64 {
-        address,
-        value,
-        condition,
-    })
+    Ok(Work::Await64 { address, value, condition })
 }
 
 type Maker = fn(&Arc<Stream>, CUdeviceptr, u64, c_uint) -> Result<Work>;
 
-fn one(
-    entry: Entry,
-    handle: CUstream,
-    address: CUdeviceptr,
-    value: u64,
-    flags: c_uint,
-    make: Maker,
-) -> CUresult {
+fn one(entry: Entry, handle: CUstream, address: CUdeviceptr, value: u64, flags: c_uint, make: Maker) -> CUresult {
     call(entry, || {
         let stream = stream::working(handle)?;
         let work = make(&stream, address, value, flags)?;
@@ -98,71 +59,23 @@ fn one(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuStreamWriteValue32_v2(
-    stream: CUstream,
-    address: CUdeviceptr,
-    value: u32,
-    flags: c_uint,
-) -> CUresult {
-    one(
-        Entry::cuStreamWriteValue32_v2,
-        stream,
-        address,
-        value.into(),
-        flags,
-        write32,
-    )
+extern "C" fn cuStreamWriteValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32, flags: c_uint) -> CUresult {
+    one(Entry::cuStreamWriteValue32_v2, stream, address, value.into(), flags, write32)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuStreamWriteValue64_v2(
-    stream: CUstream,
-    address: CUdeviceptr,
-    value: u64,
-    flags: c_uint,
-) -> CUresult {
-    one(
-        Entry::cuStreamWriteValue64_v2,
-        stream,
-        address,
-        value,
-        flags,
-        write64,
-    )
+extern "C" fn cuStreamWriteValue64_v2(stream: CUstream, address: CUdeviceptr, value: u64, flags: c_uint) -> CUresult {
+    one(Entry::cuStreamWriteValue64_v2, stream, address, value, flags, write64)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuStreamWaitValue32_v2(
-    stream: CUstream,
-    address: CUdeviceptr,
-    value: u32,
-    flags: c_uint,
-) -> CUresult {
-    one(
-        Entry::cuStreamWaitValue32_v2,
-        stream,
-        address,
-        value.into(),
-        flags,
-        await32,
-    )
+extern "C" fn cuStreamWaitValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32, flags: c_uint) -> CUresult {
+    one(Entry::cuStreamWaitValue32_v2, stream, address, value.into(), flags, await32)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuStreamWaitValue64_v2(
-    stream: CUstream,
-    address: CUdeviceptr,
-    value: u64,
-    flags: c_uint,
-) -> CUresult {
-    one(
-        Entry::cuStreamWaitValue64_v2,
-        stream,
-        address,
-        value,
-        flags,
-        await64,
-    )
+extern "C" fn cuStreamWaitValue64_v2(stream: CUstream, address: CUdeviceptr, value: u64, flags: c_uint) -> CUresult {
+    one(Entry::cuStreamWaitValue64_v2, stream, address, value, flags, await64)
 }
 
 fn without_option(entry: Entry) -> CUresult {
@@ -190,22 +103,12 @@ extern "C" fn cuStreamWaitValue64(_: CUstream, _: CUdeviceptr, _: u64, _: c_uint
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuStreamBatchMemOp(
-    _: CUstream,
-    _: c_uint,
-    _: *mut CUstreamBatchMemOpParams,
-    _: c_uint,
-) -> CUresult {
+extern "C" fn cuStreamBatchMemOp(_: CUstream, _: c_uint, _: *mut CUstreamBatchMemOpParams, _: c_uint) -> CUresult {
     without_option(Entry::cuStreamBatchMemOp)
 }
 
 fn of_batch(stream: &Arc<Stream>, operation: &CUstreamBatchMemOpParams) -> Result<Work> {
-    let CUstreamBatchMemOpParams {
-        address,
-        value,
-        flags,
-        ..
-    } = *operation;
+    let CUstreamBatchMemOpParams { address, value, flags, .. } = *operation;
     match operation.operation {
         CU_STREAM_MEM_OP_WRITE_VALUE_32 => write32(stream, address, value, flags),
         CU_STREAM_MEM_OP_WRITE_VALUE_64 => write64(stream, address, value, flags),
@@ -234,12 +137,7 @@ unsafe extern "C" fn cuStreamBatchMemOp_v2(
         }
         // SAFETY: not NULL, so valid for reads of `count` operations.
         let operations = unsafe { std::slice::from_raw_parts(operations, count as usize) };
-        let works = operations
-            .iter()
-            .map(|operation| of_batch(&stream, operation))
-            .collect::<Result<Vec<_>>>()?;
-        works
-            .into_iter()
-            .try_for_each(|work| stream.submit(work).map(drop))
+        let works = operations.iter().map(|operation| of_batch(&stream, operation)).collect::<Result<Vec<_>>>()?;
+        works.into_iter().try_for_each(|work| stream.submit(work).map(drop))
     })
 }

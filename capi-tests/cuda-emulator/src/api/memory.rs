@@ -33,9 +33,7 @@ unsafe extern "C" fn cuMemAllocPitch_v2(
         if !matches!(element, 4 | 8 | 16) || width == 0 || height == 0 {
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
-        let row = width
-            .checked_next_multiple_of(PITCH)
-            .ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        let row = width.checked_next_multiple_of(PITCH).ok_or(CUDA_ERROR_INVALID_VALUE)?;
         let len = row.checked_mul(height).ok_or(CUDA_ERROR_OUT_OF_MEMORY)?;
         // SAFETY: neither is NULL, so both are valid for writes.
         unsafe {
@@ -46,23 +44,14 @@ unsafe extern "C" fn cuMemAllocPitch_v2(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuMemAllocManaged(
-    place: *mut CUdeviceptr,
-    len: usize,
-    flags: c_uint,
-) -> CUresult {
+unsafe extern "C" fn cuMemAllocManaged(place: *mut CUdeviceptr, len: usize, flags: c_uint) -> CUresult {
     call(Entry::cuMemAllocManaged, || {
         needed(place)?;
         if !matches!(flags, CU_MEM_ATTACH_GLOBAL | CU_MEM_ATTACH_HOST) {
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: not NULL, so valid for writes.
-        unsafe {
-            put(
-                place,
-                memory::allocate_host(len, Sort::Managed, flags)? as CUdeviceptr,
-            )
-        }
+        unsafe { put(place, memory::allocate_host(len, Sort::Managed, flags)? as CUdeviceptr) }
     })
 }
 
@@ -73,11 +62,7 @@ extern "C" fn cuMemFree_v2(address: CUdeviceptr) -> CUresult {
         if address == 0 {
             return Ok(());
         }
-        memory::free(
-            address as usize,
-            &[Sort::Device, Sort::Managed],
-            CUDA_ERROR_INVALID_VALUE,
-        )
+        memory::free(address as usize, &[Sort::Device, Sort::Managed], CUDA_ERROR_INVALID_VALUE)
     })
 }
 
@@ -88,21 +73,12 @@ unsafe fn host_alloc(entry: Entry, place: *mut *mut c_void, len: usize, flags: c
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: not NULL, so valid for writes.
-        unsafe {
-            put(
-                place,
-                memory::allocate_host(len, Sort::Pinned, flags)? as *mut c_void,
-            )
-        }
+        unsafe { put(place, memory::allocate_host(len, Sort::Pinned, flags)? as *mut c_void) }
     })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuMemHostAlloc(
-    place: *mut *mut c_void,
-    len: usize,
-    flags: c_uint,
-) -> CUresult {
+unsafe extern "C" fn cuMemHostAlloc(place: *mut *mut c_void, len: usize, flags: c_uint) -> CUresult {
     // SAFETY: as the program promised.
     unsafe { host_alloc(Entry::cuMemHostAlloc, place, len, flags) }
 }
@@ -138,18 +114,13 @@ extern "C" fn cuMemHostUnregister(address: *mut c_void) -> CUresult {
         if address.is_null() {
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
-        memory::free(
-            address as usize,
-            &[Sort::Registered],
-            CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
-        )
+        memory::free(address as usize, &[Sort::Registered], CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
     })
 }
 
 /// The host block that an address lies in.
 fn host_block(address: usize) -> Result<std::sync::Arc<Block>> {
-    let found =
-        memory::find(address).filter(|block| matches!(block.sort, Sort::Pinned | Sort::Registered));
+    let found = memory::find(address).filter(|block| matches!(block.sort, Sort::Pinned | Sort::Registered));
     found.ok_or(CUDA_ERROR_INVALID_VALUE)
 }
 
@@ -221,12 +192,7 @@ unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> CUr
 ///
 /// # Safety
 /// `data` must be valid for writes of the attribute's type.
-unsafe fn attribute(
-    data: *mut c_void,
-    number: c_int,
-    block: &Block,
-    address: CUdeviceptr,
-) -> Result {
+unsafe fn attribute(data: *mut c_void, number: c_int, block: &Block, address: CUdeviceptr) -> Result {
     let on_device = block.sort == Sort::Device;
     // SAFETY: the caller's promise.
     unsafe {
@@ -253,11 +219,7 @@ unsafe fn attribute(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuPointerGetAttribute(
-    data: *mut c_void,
-    number: c_int,
-    address: CUdeviceptr,
-) -> CUresult {
+unsafe extern "C" fn cuPointerGetAttribute(data: *mut c_void, number: c_int, address: CUdeviceptr) -> CUresult {
     call(Entry::cuPointerGetAttribute, || {
         needed(data)?;
         let block = memory::find(address as usize).ok_or(CUDA_ERROR_INVALID_VALUE)?;
@@ -292,10 +254,7 @@ unsafe extern "C" fn cuPointerGetAttributes(
         // SAFETY: neither is NULL, so both are valid for reads of `count` entries.
         let (numbers, data) = unsafe {
             let count = count as usize;
-            (
-                std::slice::from_raw_parts(numbers, count),
-                std::slice::from_raw_parts(data, count),
-            )
+            (std::slice::from_raw_parts(numbers, count), std::slice::from_raw_parts(data, count))
         };
         let block = memory::find(address as usize);
         for (&number, &data) in numbers.iter().zip(data) {

@@ -29,9 +29,5 @@ unsafe fn put<T>(place: *mut T, value: T) -> Result {
 
 /// Refuses NULL before anything is done.
 fn needed<T>(place: *mut T) -> Result {
-    if place.is_null() {
-        Err(CUDA_ERROR_INVALID_VALUE)
-    } else {
-        Ok(())
-    }
+    if place.is_null() { Err(CUDA_ERROR_INVALID_VALUE) } else { Ok(()) }
 }

@@ -15,12 +15,7 @@ unsafe fn create(entry: Entry, place: *mut CUstream, flags: c_uint, priority: c_
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: not NULL, so valid for writes.
-        unsafe {
-            put(
-                place,
-                stream::create(&context, flags, priority.clamp(-5, 0)).handle,
-            )
-        }
+        unsafe { put(place, stream::create(&context, flags, priority.clamp(-5, 0)).handle) }
     })
 }
 
@@ -31,11 +26,7 @@ unsafe extern "C" fn cuStreamCreate(place: *mut CUstream, flags: c_uint) -> CUre
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuStreamCreateWithPriority(
-    place: *mut CUstream,
-    flags: c_uint,
-    priority: c_int,
-) -> CUresult {
+unsafe extern "C" fn cuStreamCreateWithPriority(place: *mut CUstream, flags: c_uint, priority: c_int) -> CUresult {
     // SAFETY: as the program promised.
     unsafe { create(Entry::cuStreamCreateWithPriority, place, flags, priority) }
 }
@@ -52,9 +43,7 @@ extern "C" fn cuStreamQuery(handle: CUstream) -> CUresult {
 
 #[unsafe(no_mangle)]
 extern "C" fn cuStreamSynchronize(handle: CUstream) -> CUresult {
-    call(Entry::cuStreamSynchronize, || {
-        stream::working(handle)?.synchronize()
-    })
+    call(Entry::cuStreamSynchronize, || stream::working(handle)?.synchronize())
 }
 
 #[unsafe(no_mangle)]
@@ -128,19 +117,10 @@ extern "C" fn cuStreamWaitEvent(handle: CUstream, event: CUevent, flags: c_uint)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuLaunchHostFunc(
-    handle: CUstream,
-    function: Option<CUhostFn>,
-    data: *mut c_void,
-) -> CUresult {
+extern "C" fn cuLaunchHostFunc(handle: CUstream, function: Option<CUhostFn>, data: *mut c_void) -> CUresult {
     call(Entry::cuLaunchHostFunc, || {
         let stream = stream::working(handle)?;
         let function = function.ok_or(CUDA_ERROR_INVALID_VALUE)?;
-        stream
-            .submit(Work::Host {
-                function,
-                data: data as usize,
-            })
-            .map(drop)
+        stream.submit(Work::Host { function, data: data as usize }).map(drop)
     })
 }

@@ -1,0 +1,174 @@
+//! Copies of rectangles and boxes: where their rows lie on both sides, and whether all of them may be touched.
+//! Memory sorts and the moment of return follow the same rules as copies of one block.
+use crate::copy::{self, INLINE};
+use crate::memory::{Asker, Place, Sort, place};
+use crate::result::*;
+use crate::stream::Stream;
+use crate::types::*;
+use crate::work::{Region, Work};
+use std::sync::Arc;
+
+/// The largest distance between two rows, as the device attribute says.
+pub const MAX_PITCH: usize = 2147483647;
+
+/// One side of a copy, as the program gave it.
+pub struct Side {
+    pub kind: u32,
+    pub host: usize,
+    pub device: CUdeviceptr,
+    pub x: usize,
+    pub y: usize,
+    pub z: usize,
+    pub pitch: usize,
+    /// Rows between two layers.
+    pub rows: usize,
+}
+
+/// How much is copied.
+#[derive(Clone, Copy)]
+pub struct Extent {
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+}
+
+/// Both sides and the extent.
+pub struct Request {
+    pub dst: Side,
+    pub src: Side,
+    pub extent: Extent,
+    /// Whether each side's memory is judged by a context named in the call.
+    pub peer: bool,
+}
+
+impl CUDA_MEMCPY2D {
+    /// The same as a box of one layer.
+    pub fn request(&self) -> Request {
+        let side = |kind, host, device, x, y, pitch| Side { kind, host, device, x, y, z: 0, pitch, rows: usize::MAX };
+        let (width, height) = (self.WidthInBytes, self.Height);
+        Request {
+            dst: side(self.dstMemoryType, self.dstHost, self.dstDevice, self.dstXInBytes, self.dstY, self.dstPitch),
+            src: side(self.srcMemoryType, self.srcHost, self.srcDevice, self.srcXInBytes, self.srcY, self.srcPitch),
+            extent: Extent { width, height, depth: 1 },
+            peer: false,
+        }
+    }
+}
+
+impl CUDA_MEMCPY3D {
+    /// The request that the struct states.
+    pub fn request(&self, peer: bool) -> Request {
+        let dst = Side {
+            kind: self.dstMemoryType,
+            host: self.dstHost,
+            device: self.dstDevice,
+            x: self.dstXInBytes,
+            y: self.dstY,
+            z: self.dstZ,
+            pitch: self.dstPitch,
+            rows: self.dstHeight,
+        };
+        let src = Side {
+            kind: self.srcMemoryType,
+            host: self.srcHost,
+            device: self.srcDevice,
+            x: self.srcXInBytes,
+            y: self.srcY,
+            z: self.srcZ,
+            pitch: self.srcPitch,
+            rows: self.srcHeight,
+        };
+        let extent = Extent { width: self.WidthInBytes, height: self.Height, depth: self.Depth };
+        Request { dst, src, extent, peer }
+    }
+}
+
+/// A side that was checked: the first byte and the distances.
+struct Found {
+    place: Place,
+    pitch: usize,
+    layer: usize,
+}
+
+impl Side {
+    fn check(&self, extent: Extent) -> Result {
+        let Extent { width, height, depth } = extent;
+        let row = self.x.checked_add(width).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        let column = self.y.checked_add(height).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        let bad_pitch = (height > 1 || depth > 1) && self.pitch < row || self.pitch > MAX_PITCH;
+        if bad_pitch || depth > 1 && self.rows < column {
+            return Err(CUDA_ERROR_INVALID_VALUE);
+        }
+        Ok(())
+    }
+
+    /// Where it begins, how many bytes it spans, and the distance of its layers.
+    fn span(&self, extent: Extent) -> Option<(usize, usize, usize)> {
+        let single = extent.depth == 1 && self.z == 0;
+        let layer = if single { 0 } else { self.pitch.checked_mul(self.rows)? };
+        let start = self.z.checked_mul(layer)?;
+        let start = start.checked_add(self.y.checked_mul(self.pitch)?)?.checked_add(self.x)?;
+        let span = (extent.depth - 1).checked_mul(layer)?;
+        let span = span.checked_add((extent.height - 1).checked_mul(self.pitch)?)?;
+        Some((start, span.checked_add(extent.width)?, layer))
+    }
+
+    fn find(&self, stream: &Stream, extent: Extent, peer: bool) -> Result<Found> {
+        let (base, as_device) = match self.kind {
+            CU_MEMORYTYPE_HOST => (self.host, false),
+            CU_MEMORYTYPE_DEVICE => (self.device as usize, true),
+            CU_MEMORYTYPE_UNIFIED => (self.device as usize, false),
+            // There are no arrays here, so no handle of one is valid.
+            CU_MEMORYTYPE_ARRAY => return Err(CUDA_ERROR_INVALID_HANDLE),
+            _ => return Err(CUDA_ERROR_INVALID_VALUE),
+        };
+        let (start, span, layer) = self.span(extent).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        let address = base.checked_add(start).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        let any_device = peer || self.kind == CU_MEMORYTYPE_UNIFIED;
+        let context = &*copy::acting(stream);
+        let place = place(address, span, Asker { context, as_device, any_device })?;
+        Ok(Found { place, pitch: self.pitch, layer })
+    }
+}
+
+/// Queues a copy, and returns when the memory says so; the synchronous form waits where host memory takes part.
+pub fn submit(stream: &Arc<Stream>, request: &Request, synchronous: bool) -> Result {
+    stream.check()?;
+    let Extent { width, height, depth } = request.extent;
+    if width == 0 || height == 0 || depth == 0 {
+        return Ok(());
+    }
+    request.dst.check(request.extent)?;
+    request.src.check(request.extent)?;
+    let dst = request.dst.find(stream, request.extent, request.peer)?;
+    let src = request.src.find(stream, request.extent, request.peer)?;
+    let region = Region {
+        dst: dst.place.bytes,
+        dst_pitch: dst.pitch,
+        dst_layer: dst.layer,
+        src: src.place.bytes,
+        src_pitch: src.pitch,
+        src_layer: src.layer,
+        width,
+        height,
+        depth,
+    };
+    let (to, from) = (dst.place.sort, src.place.sort);
+    let bytes = width.checked_mul(height).and_then(|layer| layer.checked_mul(depth));
+    let work = if !synchronous && from.is_none() && to.is_some() && bytes.is_some_and(|bytes| bytes <= INLINE) {
+        Work::StagedRegion(Box::new(region.staged()))
+    } else {
+        Work::Region(Box::new(region))
+    };
+    let on_its_way = match work {
+        Work::StagedRegion(_) => true,
+        _ if synchronous => to == Some(Sort::Device) && from == Some(Sort::Device),
+        _ => to.is_some() && from.is_some(),
+    };
+    let done = stream.submit(work)?;
+    if on_its_way {
+        return Ok(());
+    }
+    done.wait();
+    stream.check()
+}
