@@ -92,6 +92,7 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
     let mut arg = aml_dma_cuda_op_arg { data, op_arg };
     let op = op.unwrap_or(aml_dma_cuda_copy_1D);
     // Not guarded: an exception of the operator is the caller's, and passes. `request` goes back on its way.
+    copy::forget_size();
     // SAFETY: the caller vouches for the operator.
     let code = unsafe { op(dest, src, (&raw mut arg).cast()) };
     if code != AML_SUCCESS {
@@ -120,7 +121,7 @@ impl Reserved {
     fn mark(mut self) -> Result<Request> {
         let mut request = self.0.take().expect("it is there until it is marked");
         let state = request.stream_state().clone();
-        let marked = completion::mark(&mut request);
+        let marked = completion::mark(&mut request, copy::queued_size());
         if let Err(error) = marked {
             self.0 = Some(request);
             if let Ok(_current) = state.context.enter() {

@@ -8,32 +8,45 @@
 
 use crate::error::{Error, Result};
 use crate::request::{self, Mark, Request};
+use crate::straggler;
 use crate::stream::StreamState;
 use cuda_driver::{Context, Event, Stream, WORDS_PER_WRITE};
 use std::hint::spin_loop;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// The value that the device writes.
 const DONE: u32 = crate::abi::AML_DMA_CUDA_REQUEST_STATUS_DONE as u32;
 
-/// Marks the copy that was just queued on the stream of `request`: from now on the request turns to DONE by itself.
+/// So many requests are marked together in a burst: more save little, and turn later.
+const BURST: usize = 8;
+/// Copies up to this size are worth it.
+const SMALL: usize = 64 << 10;
+
+/// Marks the copy of `size` bytes, where that is known, that was just queued on the stream of `request`: from now on
+/// the request turns to DONE by itself.
 ///
 /// When this fails the copy may still be under way; the caller drains the stream.
-pub fn mark(request: &mut Request) -> Result<()> {
+pub fn mark(request: &mut Request, size: Option<usize>) -> Result<()> {
     let state = request.stream_state().clone();
     let _current = state.context.enter()?;
     let idle = state.outstanding.fetch_add(1, Ordering::AcqRel) == 0;
     let marked = if idle && can_write_in_stream(&state) {
         // SAFETY: a status word lies in a registered slab of this context, and its slot is kept until it was written.
-        unsafe { state.stream.write(&[request.mark().word()], DONE) }.or_else(|_| mark_aside(&state, request))
+        unsafe { state.stream.write(&[request.mark().word()], DONE) }.map_err(Error::from).or_else(|_| {
+            record(&state, request)?;
+            flush(&state);
+            Ok(())
+        })
     } else {
-        mark_aside(&state, request)
+        let in_burst = !idle && size.is_some_and(|size| size <= SMALL);
+        mark_aside(&state, request, in_burst)
     };
     if marked.is_err() {
         state.outstanding.fetch_sub(1, Ordering::AcqRel);
     }
-    Ok(marked?)
+    marked
 }
 
 fn can_write_in_stream(state: &StreamState) -> bool {
@@ -41,16 +54,34 @@ fn can_write_in_stream(state: &StreamState) -> bool {
     !state.stream.is_per_thread() && state.pool.device_writes.load(Ordering::Relaxed)
 }
 
-fn mark_aside(state: &StreamState, request: &mut Request) -> cuda_driver::Result<()> {
-    let event = match request.event_to_record() {
-        Ok(event) => event,
-        Err(Error::Cuda(error)) => return Err(error),
-        Err(_) => unreachable!("only the driver makes events"),
-    };
-    event.record(state.stream)?;
-    state.unmarked.push(request.mark());
-    flush(state);
+/// Has the side stream mark `request`: at once, or with those that follow it in a burst of small copies.
+fn mark_aside(state: &Arc<StreamState>, request: &mut Request, in_burst: bool) -> Result<()> {
+    if !in_burst {
+        flush(state); // the words of those before must not wait for this one
+    }
+    let unmarked = record(state, request)?;
+    if !in_burst || unmarked >= BURST || !straggler::is_there() {
+        flush(state);
+    } else if !state.watched.swap(true, Ordering::AcqRel) {
+        straggler::watch(state);
+    }
     Ok(())
+}
+
+/// Puts an event behind the copy of `request`, and the request among those to be marked; tells how many those are.
+fn record(state: &StreamState, request: &mut Request) -> Result<usize> {
+    request.event_to_record()?.record(state.stream)?;
+    state.pushed.fetch_add(1, Ordering::Relaxed);
+    Ok(state.unmarked.push(request.mark()))
+}
+
+/// Marks what has lain still on a stream.
+pub fn mark_stragglers(state: &StreamState) {
+    if !state.is_closed()
+        && let Ok(_current) = state.context.enter()
+    {
+        flush(state);
+    }
 }
 
 /// Sees to the requests that nobody has seen to yet, unless another thread is at it. The context is current.
@@ -150,7 +181,13 @@ pub fn wait(request: Request) -> Result<()> {
 }
 
 fn await_done(request: &Request) -> Result<()> {
+    if request.is_done() {
+        return Ok(());
+    }
     let state = request.stream_state();
+    if !state.unmarked.is_empty() {
+        mark_stragglers(state); // it may be one of them
+    }
     let finished = Patience::default().wait(
         || request.is_done(),
         || {

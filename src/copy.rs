@@ -6,6 +6,7 @@ use crate::layout::Layout;
 use crate::stream::StreamState;
 use cuda_driver::{Context, Device, copy, primary_context};
 use libc::c_void;
+use std::cell::Cell;
 
 /// The direction of a copy, with CUDA's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +65,21 @@ impl DevicePair {
     }
 }
 
+thread_local! {
+    /// The size of the copy that this thread queued last.
+    static QUEUED: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Forgets the size of the last copy, before an operator runs.
+pub fn forget_size() {
+    QUEUED.set(None);
+}
+
+/// The size of the copy that was queued since; none when an operator queued something else.
+pub fn queued_size() -> Option<usize> {
+    QUEUED.get()
+}
+
 /// Copies `size` bytes on the stream of `state`.
 ///
 /// # Safety
@@ -76,6 +92,7 @@ pub unsafe fn flat(
     size: usize,
     pair: DevicePair,
 ) -> Result<()> {
+    QUEUED.set(Some(size));
     if size == 0 {
         return Ok(());
     }

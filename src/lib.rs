@@ -15,4 +15,5 @@ mod error;
 mod layout;
 mod request;
 pub mod statics;
+mod straggler;
 mod stream;

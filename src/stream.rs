@@ -21,6 +21,10 @@ pub struct StreamState {
     pub pool: Arc<Pool>,
     /// Requests whose status word nobody has seen to yet.
     pub unmarked: MarkList,
+    /// How many requests have been among them so far.
+    pub pushed: AtomicUsize,
+    /// Whether the straggler thread looks after them.
+    pub watched: AtomicBool,
     /// Held by the thread that marks; others leave their requests to it.
     pub marking: AtomicBool,
     /// Requests that were made and not yet waited for.
@@ -38,6 +42,8 @@ impl StreamState {
             context,
             pool: pool_of(context),
             unmarked: MarkList::default(),
+            pushed: AtomicUsize::new(0),
+            watched: AtomicBool::new(false),
             marking: AtomicBool::new(false),
             outstanding: AtomicUsize::new(0),
             owned,

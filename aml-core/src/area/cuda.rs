@@ -55,34 +55,22 @@ assert_layout!(aml_area_cuda_mmap_options, 16, { device: 0, ptr: 8 });
 
 /// Operations of every CUDA area.
 #[unsafe(no_mangle)]
-pub static mut aml_area_cuda_ops: aml_area_ops = aml_area_ops {
-    mmap: Some(aml_area_cuda_mmap),
-    munmap: Some(aml_area_cuda_munmap),
-    fprintf: Some(fprintf),
-};
+pub static mut aml_area_cuda_ops: aml_area_ops =
+    aml_area_ops { mmap: Some(aml_area_cuda_mmap), munmap: Some(aml_area_cuda_munmap), fprintf: Some(fprintf) };
 
 /// Device memory of the current device.
 #[unsafe(no_mangle)]
-pub static mut aml_area_cuda: aml_area = aml_area {
-    ops: &raw mut aml_area_cuda_ops,
-    data: (&raw mut DEVICE_DATA).cast(),
-};
+pub static mut aml_area_cuda: aml_area =
+    aml_area { ops: &raw mut aml_area_cuda_ops, data: (&raw mut DEVICE_DATA).cast() };
 
 /// Managed memory.
 #[unsafe(no_mangle)]
-pub static mut aml_area_cuda_unified: aml_area = aml_area {
-    ops: &raw mut aml_area_cuda_ops,
-    data: (&raw mut UNIFIED_DATA).cast(),
-};
+pub static mut aml_area_cuda_unified: aml_area =
+    aml_area { ops: &raw mut aml_area_cuda_ops, data: (&raw mut UNIFIED_DATA).cast() };
 
-static mut DEVICE_DATA: aml_area_cuda_data = aml_area_cuda_data {
-    flags: AML_AREA_CUDA_FLAG_DEFAULT,
-    device: CURRENT,
-};
-static mut UNIFIED_DATA: aml_area_cuda_data = aml_area_cuda_data {
-    flags: AML_AREA_CUDA_FLAG_ALLOC_UNIFIED,
-    device: CURRENT,
-};
+static mut DEVICE_DATA: aml_area_cuda_data = aml_area_cuda_data { flags: AML_AREA_CUDA_FLAG_DEFAULT, device: CURRENT };
+static mut UNIFIED_DATA: aml_area_cuda_data =
+    aml_area_cuda_data { flags: AML_AREA_CUDA_FLAG_ALLOC_UNIFIED, device: CURRENT };
 
 /// The program's own memory that is mapped: its address on the device, and on the host.
 static MAPPED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
@@ -148,10 +136,7 @@ pub unsafe extern "C" fn aml_area_cuda_create(area: *mut *mut aml_area, device: 
     unsafe {
         let data = (&raw mut (*block).data).cast();
         block.write(Block {
-            area: aml_area {
-                ops: &raw mut aml_area_cuda_ops,
-                data,
-            },
+            area: aml_area { ops: &raw mut aml_area_cuda_ops, data },
             data: aml_area_cuda_data { flags, device },
         });
         area.write(&raw mut (*block).area);
@@ -193,17 +178,10 @@ pub unsafe extern "C" fn aml_area_cuda_mmap(
     let Some(&data) = (unsafe { area_data.cast::<aml_area_cuda_data>().as_ref() }) else {
         return refuse(AML_EINVAL);
     };
-    let none = aml_area_cuda_mmap_options {
-        device: CURRENT,
-        ptr: ptr::null_mut(),
-    };
+    let none = aml_area_cuda_mmap_options { device: CURRENT, ptr: ptr::null_mut() };
     // SAFETY: the caller's promise.
     let options = unsafe { options.cast::<aml_area_cuda_mmap_options>().as_ref() }.unwrap_or(&none);
-    let named = if options.device == CURRENT {
-        data.device
-    } else {
-        options.device
-    };
+    let named = if options.device == CURRENT { data.device } else { options.device };
     let maps = data.flags & AML_AREA_CUDA_FLAG_ALLOC_MAPPED != 0;
     if size == 0 || named < CURRENT || !sensible(data.flags) || (!maps && !options.ptr.is_null()) {
         return refuse(AML_EINVAL);
@@ -235,16 +213,8 @@ unsafe fn map(flags: c_int, size: usize, own: *mut c_void) -> Result<*mut c_void
         };
     }
     if flags & HOST != 0 {
-        let portable = if flags & AML_AREA_CUDA_FLAG_ALLOC_GLOBAL != 0 {
-            PORTABLE
-        } else {
-            0
-        };
-        let reached = if flags & AML_AREA_CUDA_FLAG_ALLOC_MAPPED != 0 {
-            DEVICEMAP
-        } else {
-            0
-        };
+        let portable = if flags & AML_AREA_CUDA_FLAG_ALLOC_GLOBAL != 0 { PORTABLE } else { 0 };
+        let reached = if flags & AML_AREA_CUDA_FLAG_ALLOC_MAPPED != 0 { DEVICEMAP } else { 0 };
         let memory = HostMemory::allocate_with(size, portable | reached)?.into_raw();
         // What was mapped here before went with its context, without our hearing of it.
         mapped().remove(&(memory as usize));
@@ -287,11 +257,7 @@ pub unsafe extern "C" fn aml_area_cuda_munmap(
 /// # Safety
 /// `ptr` is no longer used.
 unsafe fn unmap(flags: c_int, ptr: *mut c_void) -> Result<(), Error> {
-    let own = if flags & AML_AREA_CUDA_FLAG_ALLOC_MAPPED != 0 {
-        mapped().remove(&(ptr as usize))
-    } else {
-        None
-    };
+    let own = if flags & AML_AREA_CUDA_FLAG_ALLOC_MAPPED != 0 { mapped().remove(&(ptr as usize)) } else { None };
     // SAFETY: the caller's promise.
     unsafe {
         match own {

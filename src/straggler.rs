@@ -1,0 +1,139 @@
+//! The thread that marks requests nobody came back for.
+//!
+//! A request in the middle of a burst is marked together with those that follow it. When none follow and nobody waits,
+//! its status word has to turn all the same: this thread looks after streams whose last requests have lain still for
+//! a moment. It sleeps while there are none, and ends with the process.
+
+use crate::completion;
+use crate::stream::StreamState;
+use once_cell::sync::Lazy;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// As long as this requests lie still before they are marked.
+const STILL: Duration = Duration::from_micros(50);
+
+const UNTRIED: u8 = 0;
+const RUNS: u8 = 1;
+const CANNOT: u8 = 2;
+
+#[derive(Default)]
+struct Watch {
+    streams: Mutex<Vec<Watched>>,
+    more: Condvar,
+    thread: AtomicU8,
+    /// Whether the thread may be in a call of the driver.
+    busy: AtomicBool,
+    /// Whether the process ends: the driver must be left alone.
+    ending: AtomicBool,
+}
+
+struct Watched {
+    stream: Arc<StreamState>,
+    /// How many requests had been pushed when it was last looked at.
+    pushed: usize,
+}
+
+static WATCH: Lazy<Watch> = Lazy::new(Watch::default);
+
+/// Whether there is a thread that can be relied on; starts it on the first call.
+pub fn is_there() -> bool {
+    match WATCH.thread.load(Ordering::Acquire) {
+        RUNS => !WATCH.ending.load(Ordering::Relaxed),
+        CANNOT => false,
+        _ => start(),
+    }
+}
+
+#[cold]
+fn start() -> bool {
+    let streams = WATCH.streams(); // one thread starts it
+    if WATCH.thread.load(Ordering::Acquire) == UNTRIED {
+        let started = without_signals(|| {
+            std::thread::Builder::new().name("aml-dma-cuda".into()).stack_size(256 * 1024).spawn(|| WATCH.run()).is_ok()
+        });
+        // SAFETY: the handler lives as long as the library, which is never unloaded.
+        let started = started && unsafe { libc::atexit(at_exit) } == 0;
+        WATCH.thread.store(if started { RUNS } else { CANNOT }, Ordering::Release);
+    }
+    drop(streams);
+    WATCH.thread.load(Ordering::Acquire) == RUNS
+}
+
+/// Runs `work` with all signals blocked, so that a thread it starts leaves them to the program's own.
+fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are valid, and the mask comes back afterwards.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        let mut before = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = work();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        result
+    }
+}
+
+/// Looks after `stream` until none of its requests is unmarked.
+pub fn watch(stream: &Arc<StreamState>) {
+    let mut streams = WATCH.streams();
+    streams.push(Watched { stream: stream.clone(), pushed: stream.pushed.load(Ordering::Relaxed) });
+    let first = streams.len() == 1;
+    drop(streams);
+    if first {
+        WATCH.more.notify_one();
+    }
+}
+
+impl Watch {
+    fn streams(&self) -> MutexGuard<'_, Vec<Watched>> {
+        self.streams.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn run(&self) {
+        loop {
+            let mut streams = self.streams();
+            while streams.is_empty() {
+                streams = self.more.wait(streams).unwrap_or_else(|poisoned| poisoned.into_inner());
+            }
+            drop(streams);
+            std::thread::sleep(STILL);
+            let still = self.take_still();
+            self.busy.store(true, Ordering::SeqCst);
+            if self.ending.load(Ordering::SeqCst) {
+                return;
+            }
+            for stream in &still {
+                stream.watched.store(false, Ordering::Release);
+                completion::mark_stragglers(stream);
+            }
+            drop(still); // this may destroy a stream
+            self.busy.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Takes out the streams that got no request since they were looked at.
+    fn take_still(&self) -> Vec<Arc<StreamState>> {
+        let mut still = Vec::new();
+        self.streams().retain_mut(|watched| {
+            let pushed = watched.stream.pushed.load(Ordering::Relaxed);
+            if watched.pushed == pushed {
+                still.push(watched.stream.clone());
+            }
+            std::mem::replace(&mut watched.pushed, pushed) != pushed
+        });
+        still
+    }
+}
+
+/// Keeps the thread out of the driver while that is taken down.
+extern "C" fn at_exit() {
+    if cuda_driver::ready().is_err() {
+        return; // a forked child has no such thread
+    }
+    WATCH.ending.store(true, Ordering::SeqCst);
+    while WATCH.busy.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+}
