@@ -60,13 +60,14 @@ fn table(row: bool) -> *mut aml_layout_ops {
     if row { &raw mut aml_layout_row_ops } else { &raw mut aml_layout_column_ops }
 }
 
-/// `count` numbers of the caller, or `None` for NULL.
+/// `count` numbers of the caller, or `None` for NULL and for more than there can be.
 ///
 /// # Safety
 /// `numbers` is NULL or valid for reads of `count` numbers while `'a` lasts.
 unsafe fn axes<'a>(numbers: *const usize, count: usize, reversed: bool) -> Option<Axes<'a>> {
+    let possible = count <= isize::MAX as usize / size_of::<usize>();
     // SAFETY: the caller's promise.
-    (!numbers.is_null()).then(|| Axes::new(unsafe { slice::from_raw_parts(numbers, count) }, reversed))
+    (possible && !numbers.is_null()).then(|| Axes::new(unsafe { slice::from_raw_parts(numbers, count) }, reversed))
 }
 
 /// Stores a new layout, or returns the error.
