@@ -7,7 +7,7 @@
 
 enum { CUDA_ERROR_STUB_LIBRARY = 34, CUDA_ERROR_NOT_FOUND = 500 };
 
-typedef int (*entry)(void);
+typedef void (*entry)(void); // the type that may be cast to any other without a warning
 
 static int no_driver(void) { return CUDA_ERROR_STUB_LIBRARY; }
 static int no_such_entry(void) { return CUDA_ERROR_NOT_FOUND; }
@@ -33,12 +33,12 @@ static entry find(const char *name)
 {
 	void *handle = open_driver();
 	if (handle == &opened_nothing)
-		return no_driver;
+		return (entry)no_driver;
 	union {
 		void *object;
 		entry function;
 	} symbol = {dlsym(handle, name)};
-	return symbol.object ? symbol.function : no_such_entry;
+	return symbol.object ? symbol.function : (entry)no_such_entry;
 }
 
 // A trampoline jumps through its slot; an empty slot is filled first. Racing threads store the same value.
