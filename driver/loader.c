@@ -92,6 +92,7 @@ TRAMPOLINE(cuLaunchHostFunc, (handle stream, void (*function)(void *), void *arg
 TRAMPOLINE(cuMemAlloc_v2, (device_pointer *pointer, size_t size), (pointer, size))
 TRAMPOLINE(cuMemAllocManaged, (device_pointer *pointer, size_t size, unsigned flags), (pointer, size, flags))
 TRAMPOLINE(cuMemFree_v2, (device_pointer pointer), (pointer))
+TRAMPOLINE(cuMemGetAddressRange_v2, (device_pointer *base, size_t *size, device_pointer pointer), (base, size, pointer))
 TRAMPOLINE(cuMemHostAlloc, (void **pointer, size_t size, unsigned flags), (pointer, size, flags))
 TRAMPOLINE(cuMemFreeHost, (void *pointer), (pointer))
 TRAMPOLINE(cuMemHostRegister_v2, (void *pointer, size_t size, unsigned flags), (pointer, size, flags))

@@ -3,6 +3,7 @@
 use crate::abi::aml_layout;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
+use crate::staging::{self, Direction};
 use crate::stream::StreamState;
 use cuda_driver::{Context, Device, copy, primary_context};
 use libc::c_void;
@@ -97,6 +98,35 @@ pub unsafe fn flat(
         return Ok(());
     }
     let _current = state.context.enter()?;
+    let expected = match kind {
+        CopyKind::HostToDevice => Some(Direction::Up),
+        CopyKind::DeviceToHost => Some(Direction::Down),
+        _ => None,
+    };
+    // SAFETY: the caller vouches for the memory.
+    unsafe {
+        if kind != CopyKind::DeviceToDevice
+            && let Some(way) = staging::direction(state, expected, dst, src, size)
+            && staging::copy(state, way, dst, src, size)?
+        {
+            return Ok(());
+        }
+        plain(state, kind, dst, src, size, pair)
+    }
+}
+
+/// Copies with one call of the driver. The stream's context is current.
+///
+/// # Safety
+/// As for `flat`.
+unsafe fn plain(
+    state: &StreamState,
+    kind: CopyKind,
+    dst: *mut c_void,
+    src: *const c_void,
+    size: usize,
+    pair: DevicePair,
+) -> Result<()> {
     let stream = state.stream;
     // SAFETY: the caller vouches for the memory.
     unsafe {

@@ -14,6 +14,8 @@ mod dma;
 mod error;
 mod layout;
 mod request;
+mod staging;
 pub mod statics;
 mod straggler;
 mod stream;
+mod thread;

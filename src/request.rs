@@ -8,6 +8,7 @@ use crate::abi::{
 };
 use crate::error::{Error, Result};
 use crate::stream::StreamState;
+use crate::thread;
 use cuda_driver::{Context, Event, Registration};
 use libc::{c_int, c_void, pthread_mutex_t};
 use std::ptr::{self, NonNull};
@@ -281,7 +282,7 @@ impl Pool {
             slot.data = data;
             slot.stream = stream;
             slot.state = Some(state);
-            slot.thread = current_thread();
+            slot.thread = thread::number();
             *slot.marking.get_mut() = Marking::Promised as u8;
             *slot.recorded.get_mut() = false;
         }
@@ -370,12 +371,6 @@ impl Slab {
         // SAFETY: the index stays within the slab.
         (0..self.count).map(move |index| unsafe { first.add(index) })
     }
-}
-
-/// A number that tells this thread from every other that lives.
-fn current_thread() -> usize {
-    thread_local!(static HERE: u8 = const { 0 });
-    HERE.with(|here| ptr::from_ref(here) as usize)
 }
 
 /// The mutex in the public part needs no more than zeros.

@@ -6,6 +6,7 @@
 
 use crate::completion;
 use crate::stream::StreamState;
+use crate::thread;
 use once_cell::sync::Lazy;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -50,29 +51,13 @@ pub fn is_there() -> bool {
 fn start() -> bool {
     let streams = WATCH.streams(); // one thread starts it
     if WATCH.thread.load(Ordering::Acquire) == UNTRIED {
-        let started = without_signals(|| {
-            std::thread::Builder::new().name("aml-dma-cuda".into()).stack_size(256 * 1024).spawn(|| WATCH.run()).is_ok()
-        });
+        let started = thread::start(|| WATCH.run());
         // SAFETY: the handler lives as long as the library, which is never unloaded.
         let started = started && unsafe { libc::atexit(at_exit) } == 0;
         WATCH.thread.store(if started { RUNS } else { CANNOT }, Ordering::Release);
     }
     drop(streams);
     WATCH.thread.load(Ordering::Acquire) == RUNS
-}
-
-/// Runs `work` with all signals blocked, so that a thread it starts leaves them to the program's own.
-fn without_signals<T>(work: impl FnOnce() -> T) -> T {
-    // SAFETY: both sets are valid, and the mask comes back afterwards.
-    unsafe {
-        let mut all = std::mem::zeroed();
-        let mut before = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let result = work();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        result
-    }
 }
 
 /// Looks after `stream` until none of its requests is unmarked.

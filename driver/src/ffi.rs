@@ -45,6 +45,7 @@ unsafe extern "C" {
     pub fn cuMemAlloc_v2(pointer: *mut CUdeviceptr, size: usize) -> Status;
     pub fn cuMemAllocManaged(pointer: *mut CUdeviceptr, size: usize, flags: c_uint) -> Status;
     pub fn cuMemFree_v2(pointer: CUdeviceptr) -> Status;
+    pub fn cuMemGetAddressRange_v2(base: *mut CUdeviceptr, size: *mut usize, pointer: CUdeviceptr) -> Status;
     pub fn cuMemHostAlloc(pointer: *mut *mut c_void, size: usize, flags: c_uint) -> Status;
     pub fn cuMemFreeHost(pointer: *mut c_void) -> Status;
     pub fn cuMemHostRegister_v2(pointer: *mut c_void, size: usize, flags: c_uint) -> Status;

@@ -33,6 +33,14 @@ pub mod device {
         Ok(pointer)
     }
 
+    /// The allocation that `pointer` lies in, as addresses.
+    pub fn range(pointer: *const c_void) -> Result<std::ops::Range<u64>> {
+        let (mut base, mut size) = (0, 0);
+        // SAFETY: both are valid for a write; the driver only looks the address up.
+        check("cuMemGetAddressRange", unsafe { cuMemGetAddressRange_v2(&mut base, &mut size, pointer as u64) })?;
+        Ok(base..base + size as u64)
+    }
+
     /// Frees what `allocate` or `allocate_managed` gave; the driver refuses what is no such pointer.
     ///
     /// # Safety

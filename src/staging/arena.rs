@@ -1,0 +1,164 @@
+//! The pinned buffers: ordinary memory that is registered with CUDA, so that a context that goes away cannot take it
+//! along. Each thread of a copy has a desk with two of them.
+
+use crate::error::Result;
+use cuda_driver::{Context, Event, Registration, Stream};
+use std::hint::spin_loop;
+use std::ptr;
+use std::sync::Mutex;
+
+/// The memory of all desks together is at most this.
+const LIMIT: usize = 64 << 20;
+
+/// All desks.
+#[derive(Default)]
+pub struct Arena {
+    desks: Vec<Mutex<Desk>>,
+    memory: Option<Memory>,
+}
+
+struct Memory {
+    pointer: *mut u8,
+    size: usize,
+    /// Where it is registered; for all contexts, as long as this one lives.
+    context: Option<Context>,
+}
+
+// SAFETY: it is memory, used by whoever holds the buffers that it is cut into.
+unsafe impl Send for Memory {}
+
+impl Arena {
+    /// Desks for `threads` threads, with buffers of `size` bytes, pinned. None when the memory cannot be had.
+    /// `context` is current.
+    pub fn desks(&mut self, threads: usize, size: usize, context: Context) -> Option<&[Mutex<Desk>]> {
+        if self.memory.is_none() {
+            self.memory = Memory::map((2 * threads * size).min(LIMIT));
+        }
+        let memory = self.memory.as_mut()?;
+        memory.pin(context)?;
+        if self.desks.is_empty() {
+            let buffers = memory.size / size;
+            self.desks = (0..buffers / 2)
+                // SAFETY: both buffers lie within the memory.
+                .map(|desk| unsafe {
+                    let first = memory.pointer.add(2 * desk * size);
+                    Mutex::new(Desk { buffers: [Buffer::new(first), Buffer::new(first.add(size))], used: 0 })
+                })
+                .collect();
+        }
+        (self.desks.len() >= threads).then_some(&self.desks[..threads])
+    }
+}
+
+impl Memory {
+    fn map(size: usize) -> Option<Memory> {
+        // SAFETY: a fresh mapping; nothing else is touched.
+        let pointer = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                size,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        (pointer != libc::MAP_FAILED).then_some(Memory { pointer: pointer.cast(), size, context: None })
+    }
+
+    /// Registers the memory, unless it still is.
+    fn pin(&mut self, context: Context) -> Option<()> {
+        if self.context.is_some_and(Context::lives) {
+            return Some(());
+        }
+        // SAFETY: the memory is mapped, and never unmapped.
+        let registration = unsafe { Registration::new(self.pointer.cast(), self.size) };
+        self.context = registration.is_ok().then_some(context);
+        registration.ok()?.into_raw();
+        Some(())
+    }
+}
+
+/// Two buffers, used in turn.
+pub struct Desk {
+    buffers: [Buffer; 2],
+    used: usize,
+}
+
+impl Desk {
+    /// The buffer that was not used last.
+    pub fn next(&mut self) -> &mut Buffer {
+        self.used ^= 1;
+        self.current()
+    }
+
+    /// The buffer that was used last.
+    pub fn current(&mut self) -> &mut Buffer {
+        &mut self.buffers[self.used]
+    }
+
+    /// The buffer that was used before the last.
+    pub fn other(&mut self) -> &mut Buffer {
+        &mut self.buffers[self.used ^ 1]
+    }
+}
+
+/// A piece of pinned memory, and the event behind the copy that uses it.
+pub struct Buffer {
+    pointer: *mut u8,
+    event: Option<(Context, Event)>,
+    occupied: bool,
+}
+
+// SAFETY: it is memory, used by whoever holds the value.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    fn new(pointer: *mut u8) -> Buffer {
+        Buffer { pointer, event: None, occupied: false }
+    }
+
+    /// Where it begins.
+    pub fn pointer(&self) -> *mut u8 {
+        self.pointer
+    }
+
+    /// Says that the copy queued last on `stream` uses the buffer.
+    pub fn occupy(&mut self, stream: Stream, context: Context) -> Result<()> {
+        let event = match self.event {
+            Some((of, event)) if of == context => event,
+            before => {
+                if let Some((of, event)) = before
+                    && of.lives()
+                {
+                    event.destroy()?;
+                }
+                self.event = None;
+                let event = Event::new()?;
+                self.event = Some((context, event));
+                event
+            }
+        };
+        event.record(stream)?;
+        self.occupied = true;
+        Ok(())
+    }
+
+    /// Waits until no copy uses the buffer.
+    pub fn await_free(&mut self) -> Result<()> {
+        if let Some((context, event)) = self.event
+            && self.occupied
+            && context.lives()
+        {
+            while !event.is_done()? {
+                // Other threads queue copies meanwhile: leave the driver's lock to them.
+                for _ in 0..128 {
+                    spin_loop();
+                }
+                std::thread::yield_now();
+            }
+        }
+        self.occupied = false;
+        Ok(())
+    }
+}
