@@ -4,8 +4,9 @@
 
 use crate::abi::*;
 use crate::boundary::guard;
-use crate::copy::{self, CopyKind, DevicePair};
+use crate::copy::{self, CopyKind};
 use crate::error::{Error, Result};
+use crate::peer::DevicePair;
 use crate::request::Request;
 use crate::stream::{self, StreamState};
 use crate::{completion, dma, statics};

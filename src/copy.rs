@@ -3,9 +3,10 @@
 use crate::abi::aml_layout;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
+use crate::peer::DevicePair;
 use crate::staging::{self, Direction};
 use crate::stream::StreamState;
-use cuda_driver::{Context, Device, copy, primary_context};
+use cuda_driver::copy;
 use libc::c_void;
 use std::cell::Cell;
 
@@ -46,23 +47,6 @@ impl CopyKind {
             CopyKind::DeviceToDevice => "DeviceToDevice",
             CopyKind::Default => "Default",
         }
-    }
-}
-
-/// The two devices of a copy between devices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DevicePair {
-    /// The ordinal of the device that has the data.
-    pub src: i32,
-    /// The ordinal of the device that gets it.
-    pub dst: i32,
-}
-
-impl DevicePair {
-    /// The pair that `AML_DMA_CUDA_DEVICE_PAIR` packed into a pointer.
-    pub fn unpack(packed: *mut c_void) -> DevicePair {
-        let bits = packed as u64;
-        DevicePair { src: bits as u32 as i32, dst: (bits >> 32) as u32 as i32 }
     }
 }
 
@@ -135,22 +119,12 @@ unsafe fn plain(
             CopyKind::HostToDevice => copy::host_to_device(dst, src, size, stream)?,
             CopyKind::DeviceToHost => copy::device_to_host(dst, src, size, stream)?,
             CopyKind::DeviceToDevice => {
-                let src_context = context_on(state.context, pair.src)?;
-                let dst_context = context_on(state.context, pair.dst)?;
+                let (src_context, dst_context) = pair.contexts(state.context)?;
                 copy::peer((dst, dst_context), (src, src_context), size, stream)?;
             }
         }
     }
     Ok(())
-}
-
-/// The context that stands for a device of a pair: the stream's own on its device, else the primary one.
-fn context_on(own: Context, ordinal: i32) -> Result<Context> {
-    let device = Device::get(ordinal)?;
-    if own.device()? == device {
-        return Ok(own);
-    }
-    Ok(primary_context(device)?)
 }
 
 /// Copies one dense layout into another.

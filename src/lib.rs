@@ -13,6 +13,7 @@ mod copy;
 mod dma;
 mod error;
 mod layout;
+mod peer;
 mod request;
 mod staging;
 pub mod statics;
