@@ -5,7 +5,7 @@ use aml_abi::{AML_EINVAL, AML_FAILURE, AML_SUCCESS};
 use libc::{FILE, c_char, c_int};
 use std::ffi::{CStr, CString};
 
-/// Writes one line, behind `prefix` and a colon where there is a prefix.
+/// Writes one line, right behind `prefix`.
 ///
 /// # Safety
 /// `stream` is NULL or an open stream, `prefix` NULL or a C string.
@@ -16,12 +16,11 @@ pub(crate) unsafe fn write_line(stream: *mut FILE, prefix: *const c_char, text: 
     let Ok(text) = CString::new(text) else {
         return -AML_FAILURE;
     };
-    // SAFETY: the caller's promise.
-    let prefix = unsafe { text_or_empty(prefix) };
-    let colon = if prefix.is_empty() { c"" } else { c": " };
-    // SAFETY: `stream` is open, and the format takes three C strings.
-    let written =
-        unsafe { libc::fprintf(stream, c"%s%s%s\n".as_ptr(), prefix.as_ptr(), colon.as_ptr(), text.as_ptr()) };
+    // SAFETY: the caller's promise; the format takes two C strings.
+    let written = unsafe {
+        let prefix = text_or_empty(prefix);
+        libc::fprintf(stream, c"%s%s\n".as_ptr(), prefix.as_ptr(), text.as_ptr())
+    };
     if written < 0 { -AML_FAILURE } else { AML_SUCCESS }
 }
 
