@@ -121,7 +121,7 @@ static void run_row(struct table *table, const struct row *row)
 
 static const char *parse(int argc, char **argv, struct table *table)
 {
-	const char *library = "libaml_dma_cuda=libaml_dma_cuda.so.0";
+	const char *library = "library=libaml_dma_cuda.so.0";
 	static const struct option long_options[] = {
 		{"library", required_argument, NULL, 'l'},
 		{"rows", required_argument, NULL, 'r'},

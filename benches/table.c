@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <time.h>
 
-enum { RAW, HOST_FUNCTION, LIBRARY, LABEL = 46 };
+enum { RAW, HOST_FUNCTION, LIBRARY, LABEL = 47 };
 
 static const char *const units[] = {"us", "GB/s", "%", "ns"};
 

@@ -4,7 +4,7 @@
 # With BENCH_BUILD_ONLY=1 nothing is run.
 set -eu
 cd "$(dirname "$0")/.."
-target=${CARGO_TARGET_DIR:-target}
+target=${TARGET:-${CARGO_TARGET_DIR:-target}}
 out=$target/bench
 cc=${CC:-cc}
 flags="-std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -pthread -Icapi-tests/cuda-emulator/include -Iaml-core/include"
@@ -22,10 +22,10 @@ build benchmark benches/main.c benches/rows.c benches/work.c benches/way.c bench
 library=$target/release/libaml_dma_cuda.so
 [ -e "$library" ] || { echo "$library is missing: build the library first" >&2; exit 1; }
 status=0
-"$out/benchmark" --library "libaml_dma_cuda=$library" "$@" || status=$?
+"$out/benchmark" --library "library=$library" "$@" || status=$?
 if [ $status = 77 ] && [ -e "$target/emulator/libcuda.so.1" ]; then
 	echo "no GPU: on the software driver, where the times say nothing about CUDA" >&2
 	status=0
-	LD_LIBRARY_PATH=$target/emulator "$out/benchmark" --library "libaml_dma_cuda=$library" --quick "$@" || status=$?
+	LD_LIBRARY_PATH=$target/emulator "$out/benchmark" --library "library=$library" --quick "$@" || status=$?
 fi
 exit $status
