@@ -31,6 +31,17 @@ unsafe fn locate(data: *mut aml_dma_cuda_data) -> Result<(Arc<StreamState>, aml_
 }
 
 /// Creates a DMA with a stream of its own.
+///
+/// The stream is a non-blocking one: it does not wait for the legacy default stream, nor that one for it. It belongs
+/// to the context that is current on this thread, or, where none is, to the primary context of the thread's CUDA
+/// device; the current context is the same afterwards.
+///
+/// @param dma Where the address of the new DMA is stored; untouched on failure. Destroy it with
+/// aml_dma_cuda_destroy().
+/// @param kind The direction of its copies, one of the five of `enum cudaMemcpyKind`. `cudaMemcpyDefault` lets the
+/// driver tell it from the pointers.
+/// @return `AML_SUCCESS`; `-AML_EINVAL` when `dma` is NULL or `kind` is none of the five; `-AML_ENOMEM` when memory
+/// ran out; `-AML_FAILURE` when a CUDA call failed, or there is no driver or no device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aml_dma_cuda_create(dma: *mut *mut aml_dma, kind: cudaMemcpyKind) -> c_int {
     guard(|| {
@@ -42,7 +53,14 @@ pub unsafe extern "C" fn aml_dma_cuda_create(dma: *mut *mut aml_dma, kind: cudaM
     })
 }
 
-/// Destroys a DMA.
+/// Destroys a DMA that aml_dma_cuda_create() made: waits for all that is on its stream, frees it, and sets `*dma` to
+/// NULL.
+///
+/// Wait for its requests first: afterwards there is no state left to name to aml_dma_cuda_request_wait().
+///
+/// @param dma The address of the pointer to the DMA. `*dma` NULL is nothing to do, and a success.
+/// @return `AML_SUCCESS`; `-AML_EINVAL` when `dma` is NULL or `*dma` is the static #aml_dma_cuda, which is left as it
+/// is; `-AML_FAILURE` when CUDA failed or its context is gone: the DMA is freed all the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aml_dma_cuda_destroy(dma: *mut *mut aml_dma) -> c_int {
     guard(|| {
@@ -64,10 +82,28 @@ pub unsafe extern "C" fn aml_dma_cuda_destroy(dma: *mut *mut aml_dma) -> c_int {
     })
 }
 
-/// Starts a copy.
+/// Starts a copy: calls the operator on this thread, which queues work on the stream of the DMA, and makes the request
+/// that stands for that work.
+///
+/// The status of the request turns to #AML_DMA_CUDA_REQUEST_STATUS_DONE by itself when the work is done. Pageable
+/// memory is treated as CUDA does: a source may be reused, and a destination is filled, when this call returns.
+///
+/// @param data The state of the DMA: `dma->data`, in truth a `struct aml_dma_cuda_data`, be it this library's or the
+/// program's own.
+/// @param req Where the request is stored. What it holds before is not looked at, and on failure it is untouched.
+/// NULL makes no request: wait for the copy with aml_dma_cuda_barrier(). A request must be given to
+/// aml_dma_cuda_request_wait() or aml_dma_cuda_request_destroy() once.
+/// @param dest Where to copy to, first argument of the operator; not NULL.
+/// @param src What to copy, second argument of the operator; not NULL.
+/// @param op The operator, or NULL for aml_dma_cuda_copy_1D(). It gets the address of a
+/// `struct aml_dma_cuda_op_arg`, which lives as long as the call. It may use this DMA, and a C++ operator may throw.
+/// @param op_arg Passed on to the operator as the field `op_arg`.
+/// @return `AML_SUCCESS`; `-AML_EINVAL` when `data`, `dest` or `src` is NULL; `-AML_ENOMEM` when memory ran out;
+/// `-AML_FAILURE` when CUDA failed; whatever else the operator returned. A copy that was queued before the failure is
+/// over when the error returns, except when it is the operator's own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
-    data: *mut aml_dma_cuda_data,
+    data: *mut aml_dma_data,
     req: *mut *mut aml_dma_request,
     dest: *mut aml_layout,
     src: *mut aml_layout,
@@ -80,7 +116,7 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
             return Err(Error::Invalid);
         }
         // SAFETY: the caller vouches for `data`.
-        let (state, public) = unsafe { locate(data) }?;
+        let (state, public) = unsafe { locate(data.cast()) }?;
         request = match NonNull::new(req) {
             Some(_) => Some(Reserved::new(&state, data as usize, public.stream as usize)?),
             None => None,
@@ -90,7 +126,7 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
     if prepared != AML_SUCCESS {
         return prepared;
     }
-    let mut arg = aml_dma_cuda_op_arg { data, op_arg };
+    let mut arg = aml_dma_cuda_op_arg { data: data.cast(), op_arg };
     let op = op.unwrap_or(aml_dma_cuda_copy_1D);
     // Not guarded: an exception of the operator is the caller's, and passes. `request` goes back on its way.
     copy::forget_size();
@@ -143,15 +179,18 @@ impl Drop for Reserved {
     }
 }
 
-/// Waits for a request.
+/// Waits for one request, frees it, and sets `*req` to NULL. Later requests on the same stream need not be done.
+///
+/// @param data The state of the DMA that the request was made on, or another with the same stream.
+/// @param req The address of the pointer to the request.
+/// @return `AML_SUCCESS`; `-AML_EINVAL` when `data`, `req` or `*req` is NULL or the request is another DMA's, which
+/// leaves it valid; `-AML_FAILURE` when the copy failed, the device did, or the context is gone: the request is freed
+/// all the same.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn aml_dma_cuda_request_wait(
-    data: *mut aml_dma_cuda_data,
-    req: *mut *mut aml_dma_request,
-) -> c_int {
+pub unsafe extern "C" fn aml_dma_cuda_request_wait(data: *mut aml_dma_data, req: *mut *mut aml_dma_request) -> c_int {
     guard(|| {
         // SAFETY: the caller vouches for both pointers.
-        let (address, data, req) = unsafe { (data as usize, data.as_ref(), req.as_mut()) };
+        let (address, data, req) = unsafe { (data as usize, data.cast::<aml_dma_cuda_data>().as_ref(), req.as_mut()) };
         let (data, req) = (data.ok_or(Error::Invalid)?, req.ok_or(Error::Invalid)?);
         let pointer = NonNull::new(*req).ok_or(Error::Invalid)?;
         // SAFETY: the caller vouches that this is a request of ours.
@@ -169,27 +208,45 @@ pub unsafe extern "C" fn aml_dma_cuda_request_wait(
     })
 }
 
-/// Gives a request up.
+/// Gives a request up. CUDA cannot recall a copy, so this waits for it: the same as aml_dma_cuda_request_wait().
+///
+/// @param data The state of the DMA that the request was made on, or another with the same stream.
+/// @param req The address of the pointer to the request.
+/// @return As aml_dma_cuda_request_wait().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aml_dma_cuda_request_destroy(
-    data: *mut aml_dma_cuda_data,
+    data: *mut aml_dma_data,
     req: *mut *mut aml_dma_request,
 ) -> c_int {
     // SAFETY: the caller vouches for the same as there.
     unsafe { aml_dma_cuda_request_wait(data, req) } // CUDA cannot recall a copy
 }
 
-/// Waits for everything that was queued.
+/// Waits for everything that was queued on the stream of the DMA, with and without a request.
+///
+/// The requests among it are DONE then, and must still be waited for or destroyed.
+///
+/// @param data The state of the DMA.
+/// @return `AML_SUCCESS`; `-AML_EINVAL` when `data` is NULL; `-AML_FAILURE` when CUDA failed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn aml_dma_cuda_barrier(data: *mut aml_dma_cuda_data) -> c_int {
+pub unsafe extern "C" fn aml_dma_cuda_barrier(data: *mut aml_dma_data) -> c_int {
     guard(|| {
         // SAFETY: the caller vouches for `data`.
-        let (state, _) = unsafe { locate(data) }?;
+        let (state, _) = unsafe { locate(data.cast()) }?;
         dma::barrier(&state)
     })
 }
 
-/// Copies a dense layout.
+/// The operator for layouts of any number of dimensions whose elements are one block without gaps: copies all bytes of
+/// `src` to the start of `dst`.
+///
+/// @param dst The layout to copy to, with at least as many bytes.
+/// @param src The layout to copy.
+/// @param arg A `struct aml_dma_cuda_op_arg`. Its `op_arg` names the two devices of a copy of kind
+/// `cudaMemcpyDeviceToDevice`, as #AML_DMA_CUDA_DEVICE_PAIR makes it (NULL is device 0 twice); other kinds ignore it.
+/// @return `AML_SUCCESS`, the copy being queued; `-AML_ENOTSUP` when one of the layouts is not one block;
+/// `-AML_EINVAL` when a pointer is NULL, `dst` is smaller than `src`, or the size overflows; `-AML_FAILURE` when CUDA
+/// refused the copy, because of the direction, the memory or a device that is not there. Nothing is copied on failure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn aml_dma_cuda_copy_1D(
     dst: *mut aml_layout,
@@ -207,7 +264,14 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_copy_1D(
     })
 }
 
-/// Copies bytes.
+/// The operator for plain memory: `dst` and `src` are the addresses of the bytes themselves, cast to layouts.
+///
+/// @param dst The address to copy to.
+/// @param src The address to copy from.
+/// @param arg A `struct aml_dma_cuda_op_arg`. Its `op_arg` is the number of bytes, cast to a pointer. With 0 the
+/// addresses are not looked at.
+/// @return `AML_SUCCESS`, the copy being queued; `-AML_ENOTSUP` for kind `cudaMemcpyDeviceToDevice`; `-AML_EINVAL`
+/// when a pointer is NULL; `-AML_FAILURE` when CUDA refused the copy. Nothing is copied on failure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn aml_dma_cuda_memcpy_op(
     dst: *mut aml_layout,
@@ -229,39 +293,8 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_memcpy_op(
     })
 }
 
-/// The operations of the table, with the types that AML gives them.
-pub(crate) unsafe extern "C-unwind" fn ops_create_request(
-    data: *mut aml_dma_data,
-    req: *mut *mut aml_dma_request,
-    dest: *mut aml_layout,
-    src: *mut aml_layout,
-    op: aml_dma_operator,
-    op_arg: *mut c_void,
-) -> c_int {
-    // SAFETY: the state of a CUDA DMA is an `aml_dma_cuda_data`.
-    unsafe { aml_dma_cuda_request_create(data.cast(), req, dest, src, op, op_arg) }
-}
-
-pub(crate) unsafe extern "C" fn ops_destroy_request(data: *mut aml_dma_data, req: *mut *mut aml_dma_request) -> c_int {
-    // SAFETY: as above.
-    unsafe { aml_dma_cuda_request_destroy(data.cast(), req) }
-}
-
-pub(crate) unsafe extern "C" fn ops_wait_request(data: *mut aml_dma_data, req: *mut *mut aml_dma_request) -> c_int {
-    // SAFETY: as above.
-    unsafe { aml_dma_cuda_request_wait(data.cast(), req) }
-}
-
-pub(crate) unsafe extern "C" fn ops_barrier(data: *mut aml_dma_data) -> c_int {
-    // SAFETY: as above.
-    unsafe { aml_dma_cuda_barrier(data.cast()) }
-}
-
-pub(crate) unsafe extern "C" fn ops_fprintf(
-    data: *const aml_dma_data,
-    stream: *mut FILE,
-    prefix: *const c_char,
-) -> c_int {
+/// Describes a DMA in one line of text; reached through the table of operations only.
+pub(crate) unsafe extern "C" fn describe(data: *const aml_dma_data, stream: *mut FILE, prefix: *const c_char) -> c_int {
     guard(|| {
         // SAFETY: the caller vouches for the pointers.
         let (data, file) = unsafe { (data.cast::<aml_dma_cuda_data>().as_ref(), NonNull::new(stream)) };

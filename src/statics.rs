@@ -12,13 +12,14 @@ const DEFAULT: i32 = 4;
 /// The operations of every CUDA DMA.
 #[unsafe(no_mangle)]
 pub static mut aml_dma_cuda_ops: aml_dma_ops = aml_dma_ops {
-    create_request: Some(capi::ops_create_request),
-    destroy_request: Some(capi::ops_destroy_request),
-    wait_request: Some(capi::ops_wait_request),
-    barrier: Some(capi::ops_barrier),
-    fprintf: Some(capi::ops_fprintf),
+    create_request: Some(capi::aml_dma_cuda_request_create),
+    destroy_request: Some(capi::aml_dma_cuda_request_destroy),
+    wait_request: Some(capi::aml_dma_cuda_request_wait),
+    barrier: Some(capi::aml_dma_cuda_barrier),
+    fprintf: Some(capi::describe),
 };
 
+/// cbindgen:ignore
 /// The state of the static DMA: stream 0, whose context is found at each call.
 #[unsafe(no_mangle)]
 pub static mut aml_dma_cuda_data: aml_dma_cuda_data = aml_dma_cuda_data { stream: ptr::null_mut(), kind: DEFAULT };

@@ -17,7 +17,7 @@ pub struct aml_dma_request {
 
 /// Moves the data of one layout into another; `arg` is whatever the DMA passes to its operators.
 ///
-/// Returns 0 or a negated AML error number. The unwinding ABI lets a C++ operator throw through the DMA.
+/// Returns 0 or a negated AML error number; a C++ operator may throw through a DMA for CUDA.
 pub type aml_dma_operator =
     Option<unsafe extern "C-unwind" fn(dst: *mut aml_layout, src: *const aml_layout, arg: *mut c_void) -> c_int>;
 

@@ -7,6 +7,10 @@ use libc::{FILE, c_char, c_int, c_void};
 pub const AML_LAYOUT_ORDER_COLUMN_MAJOR: c_int = 0;
 /// `order` of a layout whose last dimension varies fastest (C).
 pub const AML_LAYOUT_ORDER_ROW_MAJOR: c_int = 1;
+/// Another name for `AML_LAYOUT_ORDER_COLUMN_MAJOR`.
+pub const AML_LAYOUT_ORDER_FORTRAN: c_int = 0;
+/// Another name for `AML_LAYOUT_ORDER_ROW_MAJOR`.
+pub const AML_LAYOUT_ORDER_C: c_int = 1;
 
 /// The state of a layout, known only to its implementation.
 #[repr(C)]
