@@ -129,7 +129,7 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
     let mut arg = aml_dma_cuda_op_arg { data: data.cast(), op_arg };
     let op = op.unwrap_or(aml_dma_cuda_copy_1D);
     // Not guarded: an exception of the operator is the caller's, and passes. `request` goes back on its way.
-    copy::forget_size();
+    copy::forget_queued();
     // SAFETY: the caller vouches for the operator.
     let code = unsafe { op(dest, src, (&raw mut arg).cast()) };
     if code != AML_SUCCESS {
@@ -158,7 +158,7 @@ impl Reserved {
     fn mark(mut self) -> Result<Request> {
         let mut request = self.0.take().expect("it is there until it is marked");
         let state = request.stream_state().clone();
-        let marked = completion::mark(&mut request, copy::queued_size());
+        let marked = completion::mark(&mut request, copy::queued());
         if let Err(error) = marked {
             self.0 = Some(request);
             if let Ok(_current) = state.context.enter() {

@@ -21,14 +21,30 @@ const DONE: u32 = crate::abi::AML_DMA_CUDA_REQUEST_STATUS_DONE as u32;
 
 /// So many requests are marked together in a burst: more save little, and turn later.
 const BURST: usize = 8;
-/// Copies up to this size are worth it.
+/// Copies that take no longer than this over a link, or within a device, are worth it.
 const SMALL: usize = 64 << 10;
+const SMALL_ON_DEVICE: usize = 4 << 20;
 
-/// Marks the copy of `size` bytes, where that is known, that was just queued on the stream of `request`: from now on
-/// the request turns to DONE by itself.
+/// A copy that was queued, as far as it is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Queued {
+    /// Its size in bytes.
+    pub size: usize,
+    /// Whether it goes from device to device.
+    pub on_device: bool,
+}
+
+impl Queued {
+    fn is_small(self) -> bool {
+        self.size <= if self.on_device { SMALL_ON_DEVICE } else { SMALL }
+    }
+}
+
+/// Marks the copy that was just queued on the stream of `request`, and is described by `copy` where it is known: from
+/// now on the request turns to DONE by itself.
 ///
 /// When this fails the copy may still be under way; the caller drains the stream.
-pub fn mark(request: &mut Request, size: Option<usize>) -> Result<()> {
+pub fn mark(request: &mut Request, copy: Option<Queued>) -> Result<()> {
     let state = request.stream_state().clone();
     let _current = state.context.enter()?;
     let idle = state.outstanding.fetch_add(1, Ordering::AcqRel) == 0;
@@ -40,7 +56,7 @@ pub fn mark(request: &mut Request, size: Option<usize>) -> Result<()> {
             Ok(())
         })
     } else {
-        let in_burst = !idle && size.is_some_and(|size| size <= SMALL);
+        let in_burst = !idle && copy.is_some_and(Queued::is_small);
         mark_aside(&state, request, in_burst)
     };
     if marked.is_err() {
@@ -188,7 +204,7 @@ fn await_done(request: &Request) -> Result<()> {
     if !state.unmarked.is_empty() {
         mark_stragglers(state); // it may be one of them
     }
-    let finished = Patience::default().wait(
+    let finished = Patience::looking().wait(
         || request.is_done(),
         || {
             let _current = state.context.enter()?;
@@ -242,10 +258,10 @@ pub fn await_stream(stream: Stream) -> Result<()> {
         return Ok(());
     }
     let event = Event::new()?;
-    let waited = event.record(stream).map_err(Error::from).and_then(|()| {
-        let patience = Patience { asked: true };
-        patience.wait(|| false, || Ok(event.is_done()?))
-    });
+    let waited = event
+        .record(stream)
+        .map_err(Error::from)
+        .and_then(|()| Patience::asking_every(16).wait(|| false, || Ok(event.is_done()?)));
     event.destroy()?;
     waited
 }
@@ -259,34 +275,39 @@ pub fn drain(stream: Stream) {
 }
 
 /// How to wait: first spinning, since most copies are short; then sleeping, so that a long one costs no core.
-#[derive(Default)]
-struct Patience {
-    /// Whether asking is cheap, or nothing else tells; else it is done now and then.
-    asked: bool,
+pub struct Patience {
+    /// How often to look, or where nothing else tells, to spin, before the driver may be asked.
+    looks: u32,
+    /// Whether the driver is asked each time; else now and then.
+    asking: bool,
 }
 
 /// As long as this a thread spins. The longest copy that is still worth it takes some milliseconds.
 const SPIN: Duration = Duration::from_millis(6);
 /// As long as this it keeps its core while it spins.
 const KEEP_CORE: Duration = Duration::from_micros(50);
-/// The driver is asked for the first time after this.
+/// The driver is asked for the first time after this, where a word tells as well.
 const FIRST_QUESTION: Duration = Duration::from_micros(30);
 /// The longest time between two questions, and the longest sleep.
 const LONGEST: Duration = Duration::from_millis(1);
 
 impl Patience {
-    /// Waits until `look`, which costs nothing, says that it is done, or `ask`, which calls the driver, says so or fails.
-    fn wait(&self, look: impl Fn() -> bool, ask: impl Fn() -> Result<bool>) -> Result<()> {
-        for _ in 0..64 {
-            if look() {
-                return Ok(());
-            }
-            spin_loop();
-        }
+    /// For a wait where memory tells that it is over.
+    pub fn looking() -> Patience {
+        Patience { looks: 16, asking: false }
+    }
+
+    /// For a wait where only the driver tells, asked each time after so many turns of the loop.
+    pub fn asking_every(turns: u32) -> Patience {
+        Patience { looks: turns, asking: true }
+    }
+
+    /// Waits until `look`, which costs nothing, says that it is over, or `ask`, which calls the driver, says so or fails.
+    pub fn wait(&self, look: impl Fn() -> bool, ask: impl Fn() -> Result<bool>) -> Result<()> {
         let start = Instant::now();
-        let mut next = if self.asked { Duration::ZERO } else { FIRST_QUESTION };
+        let mut next = if self.asking { Duration::ZERO } else { FIRST_QUESTION };
         loop {
-            for _ in 0..16 {
+            for _ in 0..self.looks {
                 if look() {
                     return Ok(());
                 }
@@ -297,7 +318,7 @@ impl Patience {
                 if ask()? {
                     return Ok(());
                 }
-                if !self.asked || waited > SPIN {
+                if !self.asking || waited > SPIN {
                     next = waited + (waited / 2).clamp(FIRST_QUESTION, LONGEST);
                 }
             }

@@ -1,6 +1,7 @@
 //! The copy operators: how many bytes, whether they lie in one block, and which call of the driver moves them.
 
 use crate::abi::aml_layout;
+use crate::completion::Queued;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::peer::DevicePair;
@@ -51,17 +52,17 @@ impl CopyKind {
 }
 
 thread_local! {
-    /// The size of the copy that this thread queued last.
-    static QUEUED: Cell<Option<usize>> = const { Cell::new(None) };
+    /// The copy that this thread queued last.
+    static QUEUED: Cell<Option<Queued>> = const { Cell::new(None) };
 }
 
-/// Forgets the size of the last copy, before an operator runs.
-pub fn forget_size() {
+/// Forgets the last copy, before an operator runs.
+pub fn forget_queued() {
     QUEUED.set(None);
 }
 
-/// The size of the copy that was queued since; none when an operator queued something else.
-pub fn queued_size() -> Option<usize> {
+/// The copy that was queued since; none when an operator queued something else.
+pub fn queued() -> Option<Queued> {
     QUEUED.get()
 }
 
@@ -77,7 +78,7 @@ pub unsafe fn flat(
     size: usize,
     pair: DevicePair,
 ) -> Result<()> {
-    QUEUED.set(Some(size));
+    QUEUED.set(Some(Queued { size, on_device: kind == CopyKind::DeviceToDevice }));
     if size == 0 {
         return Ok(());
     }

@@ -8,6 +8,7 @@
 mod arena;
 mod crew;
 
+use crate::completion::{await_stream, drain};
 use crate::error::{Error, Result};
 use crate::stream::StreamState;
 use arena::{Arena, Desk};
@@ -21,7 +22,9 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 /// Copies below this size are left to the driver, without a question.
 const THRESHOLD: usize = 512 << 10;
 /// The smallest and the largest chunk: small ones let threads begin sooner, large ones cost fewer calls.
-const CHUNKS: (usize, usize) = (128 << 10, 2 << 20);
+const CHUNKS: (usize, usize) = (128 << 10, 1 << 20);
+/// It takes so many bytes to be worth another thread.
+const LEAST_PER_THREAD: usize = 256 << 10;
 /// Each thread should get so many chunks, so that none waits long for the last.
 const CHUNKS_PER_THREAD: usize = 4;
 
@@ -76,9 +79,12 @@ pub unsafe fn copy(
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => return Ok(false),
     };
-    let threads = Crew::size();
+    let threads = Crew::size().min(size / LEAST_PER_THREAD);
+    if way == Direction::Down {
+        await_stream(state.stream)?; // nothing comes before, and waiting takes one thread only
+    }
     let chunk = (size / (threads * CHUNKS_PER_THREAD)).clamp(CHUNKS.0, CHUNKS.1).next_multiple_of(4096);
-    let Some(desks) = arena.desks(threads, CHUNKS.1, state.context) else { return Ok(false) };
+    let Some(desks) = arena.desks(threads, Crew::size(), CHUNKS.1, state.context) else { return Ok(false) };
     let job = Job {
         stream: state.stream,
         context: state.context,
@@ -98,7 +104,7 @@ pub unsafe fn copy(
     match error {
         None => Ok(true),
         Some(error) => {
-            crate::completion::drain(state.stream); // no chunk may arrive after the error was returned
+            drain(state.stream); // no chunk may arrive after the error was returned
             Err(error)
         }
     }

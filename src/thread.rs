@@ -1,6 +1,6 @@
 //! Threads of the library's own: they leave the program's signals alone, and run where the process may.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 const STACK: usize = 256 << 10;
 
@@ -59,4 +59,19 @@ pub fn number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     thread_local!(static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed));
     NUMBER.with(|&number| number)
+}
+
+/// Sleeps until `wake`, unless `word` is another than `seen` already. May return early.
+pub fn sleep_on(word: &AtomicU32, seen: u32) {
+    let no_timeout = std::ptr::null::<libc::timespec>();
+    // SAFETY: the word lives during the call.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, seen, no_timeout)
+    };
+}
+
+/// Wakes up to `count` threads that sleep on `word`.
+pub fn wake(word: &AtomicU32, count: u32) {
+    // SAFETY: the word lives during the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, count) };
 }

@@ -1,9 +1,9 @@
 //! The pinned buffers: ordinary memory that is registered with CUDA, so that a context that goes away cannot take it
 //! along. Each thread of a copy has a desk with two of them.
 
+use crate::completion::Patience;
 use crate::error::Result;
 use cuda_driver::{Context, Event, Registration, Stream};
-use std::hint::spin_loop;
 use std::ptr;
 use std::sync::Mutex;
 
@@ -28,11 +28,11 @@ struct Memory {
 unsafe impl Send for Memory {}
 
 impl Arena {
-    /// Desks for `threads` threads, with buffers of `size` bytes, pinned. None when the memory cannot be had.
-    /// `context` is current.
-    pub fn desks(&mut self, threads: usize, size: usize, context: Context) -> Option<&[Mutex<Desk>]> {
+    /// Desks for `threads` of at most `most` threads, with buffers of `size` bytes, pinned. None when the memory cannot
+    /// be had. `context` is current.
+    pub fn desks(&mut self, threads: usize, most: usize, size: usize, context: Context) -> Option<&[Mutex<Desk>]> {
         if self.memory.is_none() {
-            self.memory = Memory::map((2 * threads * size).min(LIMIT));
+            self.memory = Memory::map((2 * most * size).min(LIMIT));
         }
         let memory = self.memory.as_mut()?;
         memory.pin(context)?;
@@ -150,13 +150,8 @@ impl Buffer {
             && self.occupied
             && context.lives()
         {
-            while !event.is_done()? {
-                // Other threads queue copies meanwhile: leave the driver's lock to them.
-                for _ in 0..128 {
-                    spin_loop();
-                }
-                std::thread::yield_now();
-            }
+            // Other threads queue copies meanwhile: leave the driver's lock to them.
+            Patience::asking_every(64).wait(|| false, || Ok(event.is_done()?))?;
         }
         self.occupied = false;
         Ok(())

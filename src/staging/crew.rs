@@ -1,17 +1,18 @@
 //! The threads that move memory for staged copies. They start with the first one, follow the CPU affinity of the
-//! process, and sleep while there is nothing to do.
+//! process, look out for the next copy for a moment, and sleep while there is none.
 
 use crate::thread;
 use once_cell::sync::{Lazy, OnceCell};
 use std::hint::spin_loop;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// More threads than this do not make a link faster.
 const MOST: usize = 8;
-/// As long as this a thread looks out for the next copy before it sleeps.
-const ALERT: Duration = Duration::from_micros(100);
+/// As long as this a thread looks out for the next copy: being woken takes longer than a small copy does.
+const ALERT: Duration = Duration::from_millis(1);
 
 /// The work of one copy: called once by each thread that takes part, with its place.
 type Work<'a> = &'a (dyn Fn(usize) + Sync);
@@ -20,9 +21,11 @@ type Work<'a> = &'a (dyn Fn(usize) + Sync);
 #[derive(Default)]
 pub struct Crew {
     state: Mutex<State>,
-    posted: AtomicUsize,
-    call: Condvar,
-    finished: Condvar,
+    /// Counts the copies; threads sleep on it.
+    posted: AtomicU32,
+    sleeping: AtomicU32,
+    /// How many threads have the work, the calling one not counted.
+    busy: AtomicU32,
 }
 
 #[derive(Default)]
@@ -30,9 +33,7 @@ struct State {
     /// The work, while places are left.
     work: Option<Work<'static>>,
     /// The places that nobody has taken.
-    places: std::ops::Range<usize>,
-    /// How many threads are at work.
-    busy: usize,
+    places: Range<usize>,
     /// How many threads there are.
     threads: usize,
 }
@@ -52,18 +53,11 @@ impl Crew {
 
     /// Has `work` done by up to `threads` threads, of which the calling one is the first. Returns when all are finished.
     pub fn run(threads: usize, work: Work) {
-        // SAFETY: below, the call returns only when no thread uses the work any more, nor can take it.
-        let work_for_others: Work<'static> = unsafe { std::mem::transmute(work) };
+        // SAFETY: `Leave` lets nobody take the work any more, and waits for those who have, before this call returns.
+        let for_others: Work<'static> = unsafe { std::mem::transmute(work) };
         let places = 1..CREW.hire(threads - 1) + 1;
-        let mut state = CREW.state();
-        state.work = Some(work_for_others);
-        state.places = places.clone();
-        drop(state);
-        CREW.posted.fetch_add(1, Ordering::Release);
-        for _ in places {
-            CREW.call.notify_one();
-        }
         let leave = Leave;
+        CREW.post(for_others, places);
         work(0);
         drop(leave);
     }
@@ -74,40 +68,51 @@ impl Crew {
 
     /// Starts threads until there are `wanted`, and tells how many of those there are.
     fn hire(&'static self, wanted: usize) -> usize {
-        while self.state().threads < wanted {
-            if !thread::start(|| self.work()) {
-                break;
-            }
+        while self.state().threads < wanted && thread::start(|| self.serve()) {
             self.state().threads += 1;
         }
         wanted.min(self.state().threads)
     }
 
-    fn work(&self) {
+    fn post(&self, work: Work<'static>, places: Range<usize>) {
+        let count = places.len() as u32;
+        let mut state = self.state();
+        state.work = Some(work);
+        state.places = places;
+        drop(state);
+        self.posted.fetch_add(1, Ordering::SeqCst);
+        if self.sleeping.load(Ordering::SeqCst) > 0 {
+            thread::wake(&self.posted, count);
+        }
+    }
+
+    /// Takes a place of the work, if one is left.
+    fn take(&self) -> Option<(Work<'static>, usize)> {
+        let mut state = self.state();
+        let (work, place) = (state.work?, state.places.next()?);
+        self.busy.fetch_add(1, Ordering::AcqRel);
+        Some((work, place))
+    }
+
+    /// What each thread does, for the rest of the process.
+    fn serve(&self) {
         loop {
-            let seen = self.posted.load(Ordering::Acquire);
-            let mut state = self.state();
-            if let (Some(work), Some(place)) = (state.work, state.places.next()) {
-                state.busy += 1;
-                drop(state);
+            let seen = self.posted.load(Ordering::SeqCst);
+            if let Some((work, place)) = self.take() {
                 work(place);
-                let mut state = self.state();
-                state.busy -= 1;
-                if state.busy == 0 {
-                    self.finished.notify_one();
-                }
+                self.busy.fetch_sub(1, Ordering::AcqRel);
                 continue;
             }
-            drop(state);
             let start = Instant::now();
-            while self.posted.load(Ordering::Acquire) == seen && start.elapsed() < ALERT {
-                for _ in 0..32 {
-                    spin_loop();
+            while self.posted.load(Ordering::Acquire) == seen {
+                if start.elapsed() > ALERT {
+                    self.sleeping.fetch_add(1, Ordering::SeqCst);
+                    thread::sleep_on(&self.posted, seen);
+                    self.sleeping.fetch_sub(1, Ordering::SeqCst);
+                    break;
                 }
-            }
-            let mut state = self.state();
-            while state.places.is_empty() {
-                state = self.call.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+                (0..32).for_each(|_| spin_loop());
+                std::thread::yield_now();
             }
         }
     }
@@ -121,8 +126,11 @@ impl Drop for Leave {
         let mut state = CREW.state();
         state.places = 0..0;
         state.work = None;
-        while state.busy > 0 {
-            state = CREW.finished.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+        drop(state);
+        // They are at their last chunk.
+        while CREW.busy.load(Ordering::Acquire) > 0 {
+            (0..32).for_each(|_| spin_loop());
+            std::thread::yield_now();
         }
     }
 }
