@@ -54,6 +54,17 @@ impl Device {
         Ok(can != 0)
     }
 
+    /// How far apart, in bytes, the rows of a rectangle may lie.
+    pub fn max_pitch(self) -> Result<usize> {
+        const CU_DEVICE_ATTRIBUTE_MAX_PITCH: u32 = 11;
+        let mut pitch: c_int = 0;
+        // SAFETY: `pitch` is valid for a write.
+        check("cuDeviceGetAttribute", unsafe {
+            cuDeviceGetAttribute(&mut pitch, CU_DEVICE_ATTRIBUTE_MAX_PITCH, self.0)
+        })?;
+        Ok(pitch.max(0) as usize)
+    }
+
     /// Whether the primary context exists.
     pub fn primary_is_active(self) -> Result<bool> {
         let (mut flags, mut active) = (0, 0);

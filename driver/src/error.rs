@@ -24,6 +24,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 #[allow(missing_docs)] // CUDA documents them
 impl Code {
+    pub const INVALID_VALUE: Code = Code(1);
     pub const NOT_INITIALIZED: Code = Code(3);
     pub const NOT_FOUND: Code = Code(500);
     pub const OUT_OF_MEMORY: Code = Code(2);

@@ -17,6 +17,7 @@ unsafe extern "C" {
     pub fn cuGetErrorName(error: Status, name: *mut *const c_char) -> Status;
     pub fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int) -> Status;
     pub fn cuDeviceGetCount(count: *mut c_int) -> Status;
+    pub fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_uint, device: CUdevice) -> Status;
     pub fn cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice) -> Status;
     pub fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) -> Status;
     pub fn cuDevicePrimaryCtxRelease_v2(device: CUdevice) -> Status;
@@ -61,6 +62,7 @@ unsafe extern "C" {
     pub fn cuMemcpy3DAsync_v2(copy: *const CUDA_MEMCPY3D, stream: CUstream) -> Status;
     pub fn cuMemcpy3DPeerAsync(copy: *const CUDA_MEMCPY3D_PEER, stream: CUstream) -> Status;
     pub fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void) -> Status;
+    pub fn cuModuleUnload(module: CUmodule) -> Status;
     pub fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> Status;
     pub fn cuLaunchKernel(function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: CUstream, parameters: *mut *mut c_void, extra: *mut *mut c_void) -> Status;
 }

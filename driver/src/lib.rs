@@ -14,7 +14,7 @@ pub use context::{Context, Device, Entered, primary_context, runtime_device};
 pub use cust::sys;
 pub use error::{Code, Error, Result};
 pub use event::Event;
-pub use memory::{HostMemory, MemorySort, Registration, copy, device, memory_sort};
+pub use memory::{HostMemory, MemorySort, Registration, allocation_of, copy, device, is_managed, memory_sort};
 pub use module::{Function, Module};
 pub use process::{logging, ready, setting};
 pub use stream::{Stream, WORDS_PER_WRITE};

@@ -187,6 +187,28 @@ pub fn memory_sort(pointer: *const c_void) -> MemorySort {
     }
 }
 
+/// Where the allocation or registration that `pointer` points into begins; none where CUDA knows of none.
+pub fn allocation_of(pointer: *const c_void) -> Option<u64> {
+    const CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: u32 = 11;
+    let mut start: u64 = 0;
+    // SAFETY: the attribute is an address; the driver only looks the other one up.
+    let answer = probe("cuPointerGetAttribute", unsafe {
+        cuPointerGetAttribute((&raw mut start).cast(), CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, pointer as u64)
+    });
+    answer.ok().map(|()| start)
+}
+
+/// Whether `pointer` points to managed memory.
+pub fn is_managed(pointer: *const c_void) -> bool {
+    const CU_POINTER_ATTRIBUTE_IS_MANAGED: u32 = 8;
+    let mut managed: u32 = 0;
+    // SAFETY: the attribute is at most 32 bits wide; the driver only looks the address up.
+    let answer = probe("cuPointerGetAttribute", unsafe {
+        cuPointerGetAttribute((&raw mut managed).cast(), CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer as u64)
+    });
+    answer.is_ok() && managed != 0
+}
+
 /// Copies on a stream. Each is checked by the driver when it is called: kinds of memory, and ranges of device memory.
 ///
 /// # Safety

@@ -30,6 +30,12 @@ impl Module {
         Ok(Module(module))
     }
 
+    /// Unloads the module, whose kernels nobody uses any more.
+    pub fn unload(self) -> Result<()> {
+        // SAFETY: the module lives.
+        check("cuModuleUnload", unsafe { cuModuleUnload(self.0) })
+    }
+
     /// The kernel called `name`.
     pub fn function(self, name: &CStr) -> Result<Function> {
         let mut function = ptr::null_mut();
