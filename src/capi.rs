@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::peer::DevicePair;
 use crate::request::Request;
 use crate::stream::{self, StreamState};
-use crate::{completion, dma, statics};
+use crate::{completion, dma, statics, strided};
 use cuda_driver::Stream;
 use libc::{FILE, c_char, c_int, c_void};
 use std::ffi::CString;
@@ -290,6 +290,50 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_memcpy_op(
         let pair = DevicePair { src: 0, dst: 0 };
         // SAFETY: and for the memory, which is all that the two pointers are here.
         unsafe { copy::flat(&state, kind, dst.cast(), src.cast(), arg.op_arg as usize, pair) }
+    })
+}
+
+/// The operator for layouts whose elements lie at regular distances: pitched, strided, sliced, of any number of
+/// dimensions and either order. Copies each element of `src` to the element of `dst` with the same coordinates, as the
+/// user of the two layouts writes them. An extension: AML's own library has no such function.
+///
+/// A copy between a row major and a column major layout of equal dimensions is thus a transposition of what lies in
+/// memory. Only the layouts' functions are asked: `ndims`, `element_size`, and `order`, `dims_native` and
+/// `deref_native`, or where one of these lacks, `dims` and `deref`. The distances are found by asking for the second
+/// element of each dimension, and held against the corners (beyond six dimensions: the far corner and the end of each
+/// dimension) and the middle. Memory is not looked at, so it may be a device's.
+///
+/// The driver gets as few calls as its copies of blocks, rectangles and boxes allow. Three dimensions that have gaps
+/// (those without gaps on both sides count as one) are one call; more, or distances that are no whole number of rows,
+/// or wider than the device's limit for rows, take one call for each step along the dimensions left over, the ones
+/// with the fewest steps. A transposition of m by n elements is min(m, n) calls of rows of one element, at about the
+/// cost of as many copies; where both sides lie on the stream's device, one kernel does it.
+///
+/// Pageable memory is treated as by CUDA's copies of rectangles. The two layouts must not overlap each other.
+///
+/// @param dst The layout to copy to. No element of it may overlap another.
+/// @param src The layout to copy, with the same size of elements, number of dimensions and dimensions.
+/// @param arg A `struct aml_dma_cuda_op_arg`. Its `op_arg` names the two devices of a copy of kind
+/// `cudaMemcpyDeviceToDevice`, as #AML_DMA_CUDA_DEVICE_PAIR makes it (NULL is device 0 twice); other kinds ignore it.
+/// @return `AML_SUCCESS`, the copy being queued, or nothing to copy; `-AML_EINVAL` when a pointer is NULL, sizes or
+/// dimensions differ, or the bytes are more than memory can hold; `-AML_ENOTSUP` when the elements of a layout do not
+/// lie at regular distances, those of `dst` may overlap (each dimension must step past all that the shorter steps
+/// reach), or a layout lacks the functions; `-AML_ENOMEM` when memory ran out; `-AML_FAILURE` when CUDA refused the
+/// copy, because of the direction, the memory or a device that is not there. Nothing is copied when it is refused.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn aml_dma_cuda_copy_layout(
+    dst: *mut aml_layout,
+    src: *const aml_layout,
+    arg: *mut c_void,
+) -> c_int {
+    guard(|| {
+        // SAFETY: the caller vouches for the argument.
+        let arg = unsafe { arg.cast::<aml_dma_cuda_op_arg>().as_ref() }.ok_or(Error::Invalid)?;
+        // SAFETY: and for the DMA in it.
+        let (state, data) = unsafe { locate(arg.data) }?;
+        let kind = CopyKind::new(data.kind)?;
+        // SAFETY: and for layouts and memory.
+        unsafe { strided::copy(&state, kind, dst, src, DevicePair::unpack(arg.op_arg)) }
     })
 }
 

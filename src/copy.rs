@@ -104,7 +104,7 @@ pub unsafe fn flat(
 ///
 /// # Safety
 /// As for `flat`.
-unsafe fn plain(
+pub unsafe fn plain(
     state: &StreamState,
     kind: CopyKind,
     dst: *mut c_void,

@@ -1,9 +1,12 @@
 //! A layout of AML seen through its own table of functions, so that no symbol of AML is needed.
 //! Everything that is asked of a layout is asked here; a missing function or an odd answer is an error, not a crash.
 
-use crate::abi::{AML_SUCCESS, aml_layout, aml_layout_ops};
+use crate::abi::{
+    AML_LAYOUT_ORDER_COLUMN_MAJOR, AML_LAYOUT_ORDER_ROW_MAJOR, AML_SUCCESS, aml_layout, aml_layout_data, aml_layout_ops,
+};
 use crate::error::{Error, Result};
-use libc::c_void;
+use crate::few::Few;
+use libc::{c_int, c_void};
 use std::marker::PhantomData;
 
 /// A layout for the duration of a call.
@@ -23,6 +26,15 @@ pub struct Block {
     pub size: usize,
 }
 
+/// The functions by which a layout takes coordinates: its native ones, or where they lack, those in the user's order.
+#[derive(Clone, Copy)]
+pub struct Access {
+    dims: unsafe extern "C" fn(*const aml_layout_data, *mut usize) -> c_int,
+    deref: unsafe extern "C" fn(*const aml_layout_data, *const usize) -> *mut c_void,
+    /// Whether the coordinates of these functions are the user's, last first.
+    pub reversed: bool,
+}
+
 impl<'a> Layout<'a> {
     /// The layout at `layout`.
     ///
@@ -38,122 +50,91 @@ impl<'a> Layout<'a> {
 
     /// The number of dimensions.
     pub fn ndims(&self) -> Result<usize> {
-        let ndims = self.ops.ndims.ok_or(Error::Invalid)?;
+        let ndims = self.ops.ndims.ok_or(Error::NotSupported)?;
         // SAFETY: the function is given the state that belongs to it.
         Ok(unsafe { ndims(self.raw.data) })
     }
 
     /// The size of an element in bytes.
     pub fn element_size(&self) -> Result<usize> {
-        let element_size = self.ops.element_size.ok_or(Error::Invalid)?;
+        let element_size = self.ops.element_size.ok_or(Error::NotSupported)?;
         // SAFETY: the function is given the state that belongs to it.
         Ok(unsafe { element_size(self.raw.data) })
     }
 
-    /// The dimensions, the fastest first, into `dims`, which has `ndims` places.
-    pub fn dims_native(&self, dims: &mut [usize]) -> Result<()> {
-        let dims_native = self.ops.dims_native.ok_or(Error::Invalid)?;
+    /// How to hand coordinates to the layout.
+    pub fn access(&self) -> Result<Access> {
+        if let (Some(dims), Some(deref), Some(order)) = (self.ops.dims_native, self.ops.deref_native, self.ops.order) {
+            // SAFETY: the function is given the state that belongs to it.
+            let reversed = match unsafe { order(self.raw.data) } {
+                AML_LAYOUT_ORDER_COLUMN_MAJOR => false,
+                AML_LAYOUT_ORDER_ROW_MAJOR => true,
+                _ => return Err(Error::NotSupported),
+            };
+            return Ok(Access { dims, deref, reversed });
+        }
+        let (dims, deref) = self.ops.dims.zip(self.ops.deref).ok_or(Error::NotSupported)?;
+        Ok(Access { dims, deref, reversed: false })
+    }
+
+    /// The dimensions, in the order of `access`.
+    pub fn dims(&self, access: Access) -> Result<Few<usize>> {
+        let mut dims = Few::zeros(self.ndims()?)?;
         // SAFETY: the function is given the state that belongs to it, and places for all dimensions.
-        let code = unsafe { dims_native(self.raw.data, dims.as_mut_ptr()) };
-        if code == AML_SUCCESS { Ok(()) } else { Err(Error::Operator(code)) }
+        let code = unsafe { (access.dims)(self.raw.data, dims.as_mut_ptr()) };
+        if code == AML_SUCCESS { Ok(dims) } else { Err(Error::Operator(code)) }
     }
 
-    /// The address of the element at `coords`, the fastest first, which lie within the dimensions.
-    pub fn element(&self, coords: &[usize]) -> Result<*mut c_void> {
-        let deref = self.ops.deref_native.ok_or(Error::Invalid)?;
+    /// The address of the element at `coords`, which lie within the dimensions, in the order of `access`.
+    pub fn element(&self, access: Access, coords: &[usize]) -> *mut c_void {
         // SAFETY: the function is given the state that belongs to it, and coordinates within the dimensions.
-        Ok(unsafe { deref(self.raw.data, coords.as_ptr()) })
+        unsafe { (access.deref)(self.raw.data, coords.as_ptr()) }
     }
 
-    /// The block that the elements fill.
+    /// The block that the elements fill, the fastest dimension first.
     ///
     /// `NotSupported` when they leave gaps or are not in order, `Invalid` when their size overflows.
     pub fn block(&self) -> Result<Block> {
-        with_dims(self, |dims| {
-            let element_size = self.element_size()?;
-            let count = dims.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim)).ok_or(Error::Invalid)?;
-            let size = count.checked_mul(element_size).filter(|&size| size <= isize::MAX as usize);
-            let size = size.ok_or(Error::Invalid)?;
-            if size == 0 {
-                return Ok(Block { pointer: std::ptr::null_mut(), size: 0 });
-            }
-            let mut coords = Coordinates::new(dims.len());
-            let origin = self.element(coords.as_slice())?;
-            // Each dimension must step over exactly the block of those before it. One step tells nothing of the
-            // next in a layout that is not regular, so the far corner must lie at the end, too.
-            let mut distance = element_size;
-            for (dimension, &length) in dims.iter().enumerate().filter(|(_, length)| **length > 1) {
-                let next = self.element(coords.with(dimension, 1))?;
-                if (next as usize).wrapping_sub(origin as usize) != distance {
-                    return Err(Error::NotSupported);
-                }
-                distance *= length;
-            }
-            let corner = self.element(coords.corner(dims))?;
-            if (corner as usize).wrapping_sub(origin as usize) != size - element_size {
+        let (Some(dims), Some(deref)) = (self.ops.dims_native, self.ops.deref_native) else {
+            return Err(Error::NotSupported);
+        };
+        let access = Access { dims, deref, reversed: false };
+        let dims = self.dims(access)?;
+        let element_size = self.element_size()?;
+        let size = bytes(element_size, &dims)?;
+        if size == 0 {
+            return Ok(Block { pointer: std::ptr::null_mut(), size: 0 });
+        }
+        let mut coords = Few::zeros(dims.len())?;
+        let origin = self.element(access, &coords);
+        // Each dimension must step over exactly the block of those before it. One step tells nothing of the
+        // next in a layout that is not regular, so the far corner must lie at the end, too.
+        let mut distance = element_size;
+        for (dimension, &length) in dims.iter().enumerate().filter(|(_, length)| **length > 1) {
+            coords.fill(0);
+            coords[dimension] = 1;
+            let next = self.element(access, &coords);
+            if (next as usize).wrapping_sub(origin as usize) != distance {
                 return Err(Error::NotSupported);
             }
-            Ok(Block { pointer: origin, size })
-        })
-    }
-}
-
-/// So many dimensions are handled without an allocation.
-const FEW: usize = 8;
-
-/// Calls `work` with the dimensions of `layout`, the fastest first.
-pub fn with_dims<T>(layout: &Layout, work: impl FnOnce(&[usize]) -> Result<T>) -> Result<T> {
-    let ndims = layout.ndims()?;
-    let mut few = [0; FEW];
-    let mut many = Vec::new();
-    let dims = places(ndims, &mut few, &mut many)?;
-    layout.dims_native(dims)?;
-    work(dims)
-}
-
-/// `count` zeros: in `few` where they fit, else in `many`.
-fn places<'a>(count: usize, few: &'a mut [usize; FEW], many: &'a mut Vec<usize>) -> Result<&'a mut [usize]> {
-    if count <= FEW {
-        return Ok(&mut few[..count]);
-    }
-    many.try_reserve_exact(count).map_err(|_| Error::OutOfMemory)?;
-    many.resize(count, 0);
-    Ok(many)
-}
-
-/// The coordinates of one element.
-pub struct Coordinates {
-    few: [usize; FEW],
-    many: Vec<usize>,
-    count: usize,
-}
-
-impl Coordinates {
-    /// The origin of `count` dimensions.
-    pub fn new(count: usize) -> Coordinates {
-        let many = if count > FEW { vec![0; count] } else { Vec::new() };
-        Coordinates { few: [0; FEW], many, count }
-    }
-
-    /// All coordinates.
-    pub fn as_slice(&mut self) -> &mut [usize] {
-        if self.count > FEW { &mut self.many } else { &mut self.few[..self.count] }
-    }
-
-    /// The origin but for one coordinate.
-    pub fn with(&mut self, dimension: usize, value: usize) -> &[usize] {
-        let coords = self.as_slice();
-        coords.fill(0);
-        coords[dimension] = value;
-        coords
-    }
-
-    /// The element that is last in every dimension.
-    pub fn corner(&mut self, dims: &[usize]) -> &[usize] {
-        let coords = self.as_slice();
-        for (coord, &dim) in coords.iter_mut().zip(dims) {
-            *coord = dim - 1;
+            distance *= length;
         }
-        coords
+        for (coord, &length) in coords.iter_mut().zip(dims.iter()) {
+            *coord = length - 1;
+        }
+        let corner = self.element(access, &coords);
+        if (corner as usize).wrapping_sub(origin as usize) != size - element_size {
+            return Err(Error::NotSupported);
+        }
+        Ok(Block { pointer: origin, size })
     }
+}
+
+/// The bytes of all elements; `Invalid` when they are more than memory can hold.
+pub fn bytes(element_size: usize, dims: &[usize]) -> Result<usize> {
+    if dims.contains(&0) {
+        return Ok(0); // however long the others
+    }
+    let product = dims.iter().try_fold(element_size, |product, &dim| product.checked_mul(dim));
+    product.filter(|&size| size <= isize::MAX as usize).ok_or(Error::Invalid)
 }
