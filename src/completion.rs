@@ -24,6 +24,8 @@ const BURST: usize = 8;
 /// Copies that take no longer than this over a link, or within a device, are worth it.
 const SMALL: usize = 64 << 10;
 const SMALL_ON_DEVICE: usize = 4 << 20;
+/// Behind longer copies the side stream is as quick as the copy's own, and does not delay the next copy.
+const SHORT: usize = 8 << 20;
 
 /// A copy that was queued, as far as it is known.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +37,10 @@ pub struct Queued {
 }
 
 impl Queued {
+    fn is_short(self) -> bool {
+        self.size <= SHORT
+    }
+
     fn is_small(self) -> bool {
         self.size <= if self.on_device { SMALL_ON_DEVICE } else { SMALL }
     }
@@ -48,7 +54,7 @@ pub fn mark(request: &mut Request, copy: Option<Queued>) -> Result<()> {
     let state = request.stream_state().clone();
     let _current = state.context.enter()?;
     let idle = state.outstanding.fetch_add(1, Ordering::AcqRel) == 0;
-    let marked = if idle && can_write_in_stream(&state) {
+    let marked = if idle && can_write_in_stream(&state) && copy.is_none_or(Queued::is_short) {
         // SAFETY: a status word lies in a registered slab of this context, and its slot is kept until it was written.
         unsafe { state.stream.write(&[request.mark().word()], DONE) }.map_err(Error::from).or_else(|_| {
             record(&state, request)?;

@@ -87,10 +87,8 @@ pub unsafe fn destroy(dma: NonNull<aml_dma>) -> Result<()> {
         libc::free(dma.as_ptr().cast());
         retained
     };
-    let released = match retained {
-        Some(device) if state.context.lives() => device.release_primary().map_err(Error::from),
-        _ => Ok(()), // a reset took the reference along
-    };
+    // References survive a reset of the context, so ours is given back in any case.
+    let released = retained.map_or(Ok(()), |device| device.release_primary().map_err(Error::from));
     outcome.and(released)
 }
 

@@ -11,7 +11,7 @@ mod crew;
 use crate::completion::{await_stream, drain};
 use crate::error::{Error, Result};
 use crate::stream::StreamState;
-use arena::{Arena, Desk};
+use arena::{Arena, BUFFERS, Desk};
 use crew::Crew;
 use cuda_driver::{Context, MemorySort, Stream, copy, device, memory_sort};
 use libc::c_void;
@@ -22,11 +22,11 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 /// Copies below this size are left to the driver, without a question.
 const THRESHOLD: usize = 512 << 10;
 /// The smallest and the largest chunk: small ones let threads begin sooner, large ones cost fewer calls.
-const CHUNKS: (usize, usize) = (128 << 10, 1 << 20);
+const CHUNKS: (usize, usize) = (256 << 10, 1 << 20);
 /// It takes so many bytes to be worth another thread.
 const LEAST_PER_THREAD: usize = 256 << 10;
-/// Each thread should get so many chunks, so that none waits long for the last.
-const CHUNKS_PER_THREAD: usize = 4;
+/// Each thread should get so many chunks: more even out the threads, but all want the driver's lock for each.
+const CHUNKS_PER_THREAD: usize = 2;
 
 /// The way that a staged copy goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +84,7 @@ pub unsafe fn copy(
         await_stream(state.stream)?; // nothing comes before, and waiting takes one thread only
     }
     let chunk = (size / (threads * CHUNKS_PER_THREAD)).clamp(CHUNKS.0, CHUNKS.1).next_multiple_of(4096);
+    arena.fence.pass()?;
     let Some(desks) = arena.desks(threads, Crew::size(), CHUNKS.1, state.context) else { return Ok(false) };
     let job = Job {
         stream: state.stream,
@@ -96,18 +97,20 @@ pub unsafe fn copy(
         next: AtomicUsize::new(0),
         failed: AtomicBool::new(false),
         error: Mutex::new(None),
+        reuses: size.div_ceil(chunk) > BUFFERS * threads,
         desks,
     };
     // SAFETY: the caller vouches for the memory; each chunk is moved by one thread.
     Crew::run(threads.min(size.div_ceil(chunk)), &|place| unsafe { job.work(place) });
-    let error = *job.error();
-    match error {
-        None => Ok(true),
-        Some(error) => {
-            drain(state.stream); // no chunk may arrive after the error was returned
-            Err(error)
-        }
+    let worked = job.error().map_or(Ok(()), Err);
+    let fenced = worked.and_then(|()| match way {
+        Direction::Up => arena.fence.raise(state.stream, state.context),
+        Direction::Down => Ok(()),
+    });
+    if fenced.is_err() {
+        drain(state.stream); // no chunk may arrive after the error was returned
     }
+    fenced.map(|()| true)
 }
 
 /// One copy, as the threads see it.
@@ -122,6 +125,8 @@ struct Job<'a> {
     next: AtomicUsize,
     failed: AtomicBool,
     error: Mutex<Option<Error>>,
+    /// Whether there are more chunks than buffers.
+    reuses: bool,
     desks: &'a [Mutex<Desk>],
 }
 
@@ -170,14 +175,22 @@ impl Job<'_> {
     unsafe fn up(&self, desk: &mut Desk) -> Result<()> {
         while let Some(chunk) = self.take() {
             let buffer = desk.next();
-            buffer.await_free()?;
+            if std::mem::take(&mut buffer.unfenced) {
+                buffer.fence.raise(self.stream, self.context)?; // late, but seldom
+            }
+            buffer.fence.pass()?;
             // SAFETY: the buffer is free and as large as the largest chunk; the caller vouches for the source.
             unsafe {
                 std::ptr::copy_nonoverlapping(chunk.src.cast(), buffer.pointer(), chunk.size);
                 copy::host_to_device(chunk.dst, buffer.pointer().cast(), chunk.size, self.stream)?;
             }
-            buffer.occupy(self.stream, self.context)?;
+            if self.reuses {
+                buffer.fence.raise(self.stream, self.context)?;
+            } else {
+                buffer.unfenced = true; // most are not used again before the fence behind the whole copy
+            }
         }
+        desk.buffers.iter_mut().for_each(|buffer| buffer.unfenced = false);
         Ok(())
     }
 
@@ -188,14 +201,14 @@ impl Job<'_> {
             let next = self.take();
             if let Some(chunk) = next {
                 let buffer = desk.next();
-                buffer.await_free()?;
+                buffer.fence.pass()?;
                 // SAFETY: the buffer is free and as large as the largest chunk; the caller vouches for the source.
                 unsafe { copy::device_to_host(buffer.pointer().cast(), chunk.src, chunk.size, self.stream)? };
-                buffer.occupy(self.stream, self.context)?;
+                buffer.fence.raise(self.stream, self.context)?;
             }
             if let Some(chunk) = coming {
                 let buffer = if next.is_some() { desk.other() } else { desk.current() };
-                buffer.await_free()?;
+                buffer.fence.pass()?;
                 // SAFETY: the chunk has arrived in its buffer; the caller vouches for the destination.
                 unsafe { std::ptr::copy_nonoverlapping(buffer.pointer(), chunk.dst.cast(), chunk.size) };
             }

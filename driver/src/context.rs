@@ -254,11 +254,9 @@ pub fn primary_context(device: Device) -> Result<Context> {
         return Ok(context);
     }
     let context = device.retain_primary()?; // no lock is held here: making a context takes long
-    let lost = match kept().insert(device, context) {
-        Some(other) => other == context, // another thread was faster
-        None => false,
-    };
-    if lost {
+    // One reference is enough. There was one already if another thread was faster, or if the context was reset, which
+    // references survive.
+    if kept().insert(device, context).is_some() {
         device.release_primary()?;
     }
     Ok(context)

@@ -10,10 +10,15 @@ use std::sync::Mutex;
 /// The memory of all desks together is at most this.
 const LIMIT: usize = 64 << 20;
 
+/// So many buffers are on a desk.
+pub const BUFFERS: usize = 2;
+
 /// All desks.
 #[derive(Default)]
 pub struct Arena {
     desks: Vec<Mutex<Desk>>,
+    /// Behind the last copy, for the buffers that got no fence of their own.
+    pub fence: Fence,
     memory: Option<Memory>,
 }
 
@@ -32,16 +37,16 @@ impl Arena {
     /// be had. `context` is current.
     pub fn desks(&mut self, threads: usize, most: usize, size: usize, context: Context) -> Option<&[Mutex<Desk>]> {
         if self.memory.is_none() {
-            self.memory = Memory::map((2 * most * size).min(LIMIT));
+            self.memory = Memory::map((BUFFERS * most * size).min(LIMIT));
         }
         let memory = self.memory.as_mut()?;
         memory.pin(context)?;
         if self.desks.is_empty() {
             let buffers = memory.size / size;
-            self.desks = (0..buffers / 2)
+            self.desks = (0..buffers / BUFFERS)
                 // SAFETY: both buffers lie within the memory.
                 .map(|desk| unsafe {
-                    let first = memory.pointer.add(2 * desk * size);
+                    let first = memory.pointer.add(BUFFERS * desk * size);
                     Mutex::new(Desk { buffers: [Buffer::new(first), Buffer::new(first.add(size))], used: 0 })
                 })
                 .collect();
@@ -81,7 +86,8 @@ impl Memory {
 
 /// Two buffers, used in turn.
 pub struct Desk {
-    buffers: [Buffer; 2],
+    /// All of them.
+    pub buffers: [Buffer; BUFFERS],
     used: usize,
 }
 
@@ -103,11 +109,13 @@ impl Desk {
     }
 }
 
-/// A piece of pinned memory, and the event behind the copy that uses it.
+/// A piece of pinned memory, and what tells that no copy uses it any more.
 pub struct Buffer {
     pointer: *mut u8,
-    event: Option<(Context, Event)>,
-    occupied: bool,
+    /// Behind the copy that uses the buffer.
+    pub fence: Fence,
+    /// Whether a copy uses the buffer that has no fence yet.
+    pub unfenced: bool,
 }
 
 // SAFETY: it is memory, used by whoever holds the value.
@@ -115,45 +123,54 @@ unsafe impl Send for Buffer {}
 
 impl Buffer {
     fn new(pointer: *mut u8) -> Buffer {
-        Buffer { pointer, event: None, occupied: false }
+        Buffer { pointer, fence: Fence::default(), unfenced: false }
     }
 
     /// Where it begins.
     pub fn pointer(&self) -> *mut u8 {
         self.pointer
     }
+}
 
-    /// Says that the copy queued last on `stream` uses the buffer.
-    pub fn occupy(&mut self, stream: Stream, context: Context) -> Result<()> {
+/// An event behind work that uses pinned memory.
+#[derive(Default)]
+pub struct Fence {
+    event: Option<(Context, Event)>,
+    raised: bool,
+}
+
+impl Fence {
+    /// Puts the fence behind what `stream`, of `context`, which is current, has now.
+    pub fn raise(&mut self, stream: Stream, context: Context) -> Result<()> {
         let event = match self.event {
             Some((of, event)) if of == context => event,
             before => {
+                self.event = None;
                 if let Some((of, event)) = before
                     && of.lives()
                 {
                     event.destroy()?;
                 }
-                self.event = None;
                 let event = Event::new()?;
                 self.event = Some((context, event));
                 event
             }
         };
         event.record(stream)?;
-        self.occupied = true;
+        self.raised = true;
         Ok(())
     }
 
-    /// Waits until no copy uses the buffer.
-    pub fn await_free(&mut self) -> Result<()> {
+    /// Waits until the work before the fence is done. When its context is gone, so is the work.
+    pub fn pass(&mut self) -> Result<()> {
         if let Some((context, event)) = self.event
-            && self.occupied
+            && self.raised
             && context.lives()
         {
             // Other threads queue copies meanwhile: leave the driver's lock to them.
             Patience::asking_every(64).wait(|| false, || Ok(event.is_done()?))?;
         }
-        self.occupied = false;
+        self.raised = false;
         Ok(())
     }
 }
