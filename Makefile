@@ -27,8 +27,43 @@ emulator:
 	$(BUILD) --package cuda-emulator
 	@sh scripts/emulator.sh "$$TARGET"
 
+demo: all core emulator
+	@sh scripts/demo.sh "$$TARGET"
+
+# Everything that can be tested without a GPU.
+check:
+	@CARGO="$(CARGO)" sh scripts/check.sh
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --quiet --workspace --all-targets --target-dir "$$TARGET" -- --deny warnings
+
+# The C suite, on the software driver.
+suite: all core emulator
+	@top=$$(realpath "$$TARGET") && sh scripts/suite.sh "$$top" capi-tests capi-tests \
+		-Dbuilt="$$top/release" -DAML_DMA_CUDA_ARCHIVE="$$top/dist/libaml_dma_cuda.a" \
+		-DCUDA_DRIVER_LIBRARY="$$top/emulator/libcuda.so.1"
+
+# The examples, as programs of a user who has both libraries installed.
+examples: all core emulator
+	@top=$$(realpath "$$TARGET") && \
+		$(MAKE) --no-print-directory install install-core DESTDIR= PREFIX="$$top/stage" LIBDIR=lib INCLUDEDIR=include && \
+		sh scripts/suite.sh "$$top" examples examples -DCMAKE_PREFIX_PATH="$$top/stage" \
+		-DCUDA_DRIVER="$$top/emulator/libcuda.so.1" -DCUDA_HEADERS="$(CURDIR)/capi-tests/cuda-emulator/include"
+
 header:
 	HEADER=rewrite $(CARGO) test --target-dir "$$TARGET" --package aml-dma-cuda --test header
+
+bench: all emulator
+	@sh scripts/bench.sh
+
+# Instructions per call, counted by valgrind on the software driver, against a checked-in bound.
+bench-instructions: all emulator
+	@sh scripts/bench-instructions.sh
+
+# Everything that a machine with a GPU and without Rust needs to run the suite and the benchmark.
+gpu-bundle: all core
+	@sh scripts/gpu-bundle.sh
 
 install: all
 	@sh scripts/install.sh "$$TARGET" library "$(VERSION)"
