@@ -110,63 +110,136 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
     op: aml_dma_operator,
     op_arg: *mut c_void,
 ) -> c_int {
-    let mut request = None;
-    let prepared = guard(|| {
+    let mut unfinished = None;
+    let code = guard(|| {
         if dest.is_null() || src.is_null() {
             return Err(Error::Invalid);
         }
         // SAFETY: the caller vouches for `data`.
         let (state, public) = unsafe { locate(data.cast()) }?;
-        request = match NonNull::new(req) {
-            Some(_) => Some(Reserved::new(&state, data as usize, public.stream as usize)?),
+        let _current = state.context.enter()?;
+        let request = match NonNull::new(req) {
+            Some(req) => Some((Reserved::new(&state, data as usize, public.stream as usize)?, req)),
             None => None,
         };
-        Ok(())
+        match Operator::of(op) {
+            Some(operator) => {
+                // SAFETY: the caller vouches for layouts and memory.
+                unsafe { operator.run(&state, public.kind, dest, src, op_arg) }?;
+                request.map_or(Ok(()), |(request, req)| request.mark(req))
+            }
+            None => {
+                unfinished = Some((state.clone(), request));
+                Ok(())
+            }
+        }
     });
-    if prepared != AML_SUCCESS {
-        return prepared;
-    }
+    let (Some((state, request)), Some(op)) = (unfinished, op) else { return code };
     let mut arg = aml_dma_cuda_op_arg { data: data.cast(), op_arg };
-    let op = op.unwrap_or(aml_dma_cuda_copy_1D);
-    // Not guarded: an exception of the operator is the caller's, and passes. `request` goes back on its way.
     copy::forget_queued();
+    // Not guarded: an exception of the operator is the caller's, and passes. `request` goes back on its way.
     // SAFETY: the caller vouches for the operator.
     let code = unsafe { op(dest, src, (&raw mut arg).cast()) };
     if code != AML_SUCCESS {
         return code;
     }
     guard(|| {
-        let (Some(request), Some(req)) = (request, NonNull::new(req)) else {
-            return Ok(());
-        };
-        let marked = request.mark()?;
-        // SAFETY: the caller vouches that `req` is valid for a write.
-        unsafe { req.write(marked.into_raw()) };
-        Ok(())
+        let _current = state.context.enter()?;
+        request.map_or(Ok(()), |(request, req)| request.mark(req))
     })
+}
+
+/// The operators of this library. Inside of a request they run without going out to C and in again.
+#[derive(Clone, Copy)]
+enum Operator {
+    Dense,
+    Bytes,
+    Layouts,
+}
+
+impl Operator {
+    /// Which of them a program names; NULL is the one for dense layouts. The address of a function may be another in
+    /// the program than here: then it is called like any other operator.
+    fn of(op: aml_dma_operator) -> Option<Operator> {
+        let Some(op) = op else { return Some(Operator::Dense) };
+        let is = |own: unsafe extern "C-unwind" fn(_, _, _) -> c_int| std::ptr::fn_addr_eq(op, own);
+        if is(aml_dma_cuda_memcpy_op) {
+            Some(Operator::Bytes)
+        } else if is(aml_dma_cuda_copy_1D) {
+            Some(Operator::Dense)
+        } else if is(aml_dma_cuda_copy_layout) {
+            Some(Operator::Layouts)
+        } else {
+            None
+        }
+    }
+
+    /// Queues the copy. The context of `state` is current.
+    ///
+    /// # Safety
+    /// `dst` and `src` are what the operator takes, and their memory is as the driver wants it.
+    unsafe fn run(
+        self,
+        state: &StreamState,
+        kind: cudaMemcpyKind,
+        dst: *mut aml_layout,
+        src: *const aml_layout,
+        op_arg: *mut c_void,
+    ) -> Result<()> {
+        let kind = CopyKind::new(kind)?;
+        copy::forget_queued();
+        let pair = DevicePair::unpack(op_arg);
+        // SAFETY: the caller vouches for all of it.
+        unsafe {
+            match self {
+                Operator::Dense => copy::dense(state, kind, dst, src, pair),
+                Operator::Layouts => strided::copy(state, kind, dst, src, pair),
+                Operator::Bytes if kind == CopyKind::DeviceToDevice => Err(Error::NotSupported),
+                Operator::Bytes => {
+                    let no_pair = DevicePair { src: 0, dst: 0 };
+                    copy::flat(state, kind, dst.cast(), src.cast(), op_arg as usize, no_pair)
+                }
+            }
+        }
+    }
+
+    /// What the exported operators do.
+    ///
+    /// # Safety
+    /// `arg` is NULL or a `struct aml_dma_cuda_op_arg`, and the rest as for `run`.
+    unsafe fn call(self, dst: *mut aml_layout, src: *const aml_layout, arg: *mut c_void) -> c_int {
+        guard(|| {
+            // SAFETY: the caller vouches for the argument.
+            let arg = unsafe { arg.cast::<aml_dma_cuda_op_arg>().as_ref() }.ok_or(Error::Invalid)?;
+            // SAFETY: and for the DMA in it.
+            let (state, data) = unsafe { locate(arg.data) }?;
+            let _current = state.context.enter()?;
+            // SAFETY: and for the rest.
+            unsafe { self.run(&state, data.kind, dst, src, arg.op_arg) }
+        })
+    }
 }
 
 /// A request before its copy is marked; it goes back to its pool when nothing comes of it.
 struct Reserved(Option<Request>);
 
 impl Reserved {
+    /// Gets the memory. The context of `state` is current.
     fn new(state: &Arc<StreamState>, data: usize, stream: usize) -> Result<Reserved> {
-        let _current = state.context.enter()?;
         Ok(Reserved(Some(state.pool.request(state.clone(), data, stream)?)))
     }
 
-    fn mark(mut self) -> Result<Request> {
+    /// Marks what was queued, and stores the request. The context is current.
+    fn mark(mut self, req: NonNull<*mut aml_dma_request>) -> Result<()> {
         let mut request = self.0.take().expect("it is there until it is marked");
-        let state = request.stream_state().clone();
-        let marked = completion::mark(&mut request, copy::queued());
-        if let Err(error) = marked {
+        if let Err(error) = completion::mark(&mut request, copy::queued()) {
+            completion::drain(request.stream_state().stream);
             self.0 = Some(request);
-            if let Ok(_current) = state.context.enter() {
-                completion::drain(state.stream);
-            }
             return Err(error);
         }
-        Ok(request)
+        // SAFETY: the caller of `aml_dma_cuda_request_create` vouches that `req` is valid for a write.
+        unsafe { req.write(request.into_raw()) };
+        Ok(())
     }
 }
 
@@ -253,15 +326,8 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_copy_1D(
     src: *const aml_layout,
     arg: *mut c_void,
 ) -> c_int {
-    guard(|| {
-        // SAFETY: the caller vouches for the argument.
-        let arg = unsafe { arg.cast::<aml_dma_cuda_op_arg>().as_ref() }.ok_or(Error::Invalid)?;
-        // SAFETY: and for the DMA in it.
-        let (state, data) = unsafe { locate(arg.data) }?;
-        let kind = CopyKind::new(data.kind)?;
-        // SAFETY: and for layouts and memory.
-        unsafe { copy::dense(&state, kind, dst, src, DevicePair::unpack(arg.op_arg)) }
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { Operator::Dense.call(dst, src, arg) }
 }
 
 /// The operator for plain memory: `dst` and `src` are the addresses of the bytes themselves, cast to layouts.
@@ -278,19 +344,8 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_memcpy_op(
     src: *const aml_layout,
     arg: *mut c_void,
 ) -> c_int {
-    guard(|| {
-        // SAFETY: the caller vouches for the argument.
-        let arg = unsafe { arg.cast::<aml_dma_cuda_op_arg>().as_ref() }.ok_or(Error::Invalid)?;
-        // SAFETY: and for the DMA in it.
-        let (state, data) = unsafe { locate(arg.data) }?;
-        let kind = CopyKind::new(data.kind)?;
-        if kind == CopyKind::DeviceToDevice {
-            return Err(Error::NotSupported);
-        }
-        let pair = DevicePair { src: 0, dst: 0 };
-        // SAFETY: and for the memory, which is all that the two pointers are here.
-        unsafe { copy::flat(&state, kind, dst.cast(), src.cast(), arg.op_arg as usize, pair) }
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { Operator::Bytes.call(dst, src, arg) }
 }
 
 /// The operator for layouts whose elements lie at regular distances: pitched, strided, sliced, of any number of
@@ -326,15 +381,8 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_copy_layout(
     src: *const aml_layout,
     arg: *mut c_void,
 ) -> c_int {
-    guard(|| {
-        // SAFETY: the caller vouches for the argument.
-        let arg = unsafe { arg.cast::<aml_dma_cuda_op_arg>().as_ref() }.ok_or(Error::Invalid)?;
-        // SAFETY: and for the DMA in it.
-        let (state, data) = unsafe { locate(arg.data) }?;
-        let kind = CopyKind::new(data.kind)?;
-        // SAFETY: and for layouts and memory.
-        unsafe { strided::copy(&state, kind, dst, src, DevicePair::unpack(arg.op_arg)) }
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { Operator::Layouts.call(dst, src, arg) }
 }
 
 /// Describes a DMA in one line of text; reached through the table of operations only.

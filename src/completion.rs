@@ -47,12 +47,11 @@ impl Queued {
 }
 
 /// Marks the copy that was just queued on the stream of `request`, and is described by `copy` where it is known: from
-/// now on the request turns to DONE by itself.
+/// now on the request turns to DONE by itself. The stream's context is current.
 ///
 /// When this fails the copy may still be under way; the caller drains the stream.
 pub fn mark(request: &mut Request, copy: Option<Queued>) -> Result<()> {
     let state = request.stream_state().clone();
-    let _current = state.context.enter()?;
     let idle = state.outstanding.fetch_add(1, Ordering::AcqRel) == 0;
     let marked = if idle && can_write_in_stream(&state) && copy.is_none_or(Queued::is_short) {
         // SAFETY: a status word lies in a registered slab of this context, and its slot is kept until it was written.

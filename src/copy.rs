@@ -66,7 +66,7 @@ pub fn queued() -> Option<Queued> {
     QUEUED.get()
 }
 
-/// Copies `size` bytes on the stream of `state`.
+/// Copies `size` bytes on the stream of `state`, whose context is current.
 ///
 /// # Safety
 /// The memory is as the driver wants it; see `cuda_driver::copy`.
@@ -82,7 +82,9 @@ pub unsafe fn flat(
     if size == 0 {
         return Ok(());
     }
-    let _current = state.context.enter()?;
+    if dst.is_null() || src.is_null() {
+        return Err(Error::Invalid);
+    }
     let expected = match kind {
         CopyKind::HostToDevice => Some(Direction::Up),
         CopyKind::DeviceToHost => Some(Direction::Down),
@@ -128,7 +130,7 @@ pub unsafe fn plain(
     Ok(())
 }
 
-/// Copies one dense layout into another.
+/// Copies one dense layout into another. The context of `state` is current.
 ///
 /// # Safety
 /// The layouts are AML's, and their memory is as the driver wants it.
