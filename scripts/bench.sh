@@ -17,6 +17,7 @@ build() { # NAME SOURCE...
 	$cc $flags "$@" $shared -o "$out/$name" -ldl
 }
 build benchmark benches/main.c benches/rows.c benches/work.c benches/way.c benches/memory.c benches/team.c benches/table.c
+build endurance benches/endurance.c
 [ -z "${BENCH_BUILD_ONLY:-}" ] || exit 0
 
 library=$target/release/libaml_dma_cuda.so
