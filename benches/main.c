@@ -15,13 +15,13 @@ static const char *usage =
 	"  --quick                few rounds\n"
 	"  --rounds N             so many rounds (15)\n"
 	"  --split                also the part of each time that starting the copies took\n"
-	"  --csv                  figures for a program\n"
+	"  --csv FILE             the figures for a program, too\n"
 	"  --driver               raw CUDA is the driver's calls, not the runtime's\n"
 	"  --list                 names of the rows\n"
 	"Exit status: 0, also when a target is missed; 1 when something failed; 77 without a GPU.\n";
 
 static struct {
-	const char *rows;
+	const char *rows, *csv;
 	int all, quick, driver, list, rounds;
 } options = {.rounds = 15};
 
@@ -129,7 +129,7 @@ static const char *parse(int argc, char **argv, struct table *table)
 		{"all", no_argument, &options.all, 1},
 		{"quick", no_argument, &options.quick, 1},
 		{"split", no_argument, NULL, 's'},
-		{"csv", no_argument, NULL, 'c'},
+		{"csv", required_argument, NULL, 'c'},
 		{"driver", no_argument, &options.driver, 1},
 		{"list", no_argument, &options.list, 1},
 		{"help", no_argument, NULL, 'h'},
@@ -145,7 +145,7 @@ static const char *parse(int argc, char **argv, struct table *table)
 		else if (option == 's')
 			table->split = 1;
 		else if (option == 'c')
-			table->csv = 1;
+			options.csv = optarg;
 		else if (option) {
 			fprintf(option == 'h' ? stdout : stderr, usage, argv[0]);
 			exit(option == 'h' ? 0 : 2);
@@ -191,12 +191,20 @@ int main(int argc, char **argv)
 		if (i >= optind)
 			snprintf(named + strlen(named), sizeof named - strlen(named), ", %s", argv[i]);
 	}
+	if (options.csv && !(table.csv = fopen(options.csv, "w"))) {
+		perror(options.csv);
+		return 1;
+	}
 	table_begin(&table, named);
 	double start = seconds();
 	for (size_t i = 0; i < row_count; i++)
 		if (chosen(&rows[i]))
 			run_row(&table, &rows[i]);
 	table_end(&table);
+	if (table.csv && fclose(table.csv)) {
+		perror(options.csv);
+		return 1;
+	}
 	fprintf(stderr, "took %.0f s\n", seconds() - start);
 	return table.failed ? 1 : 0;
 }

@@ -7,7 +7,7 @@ enum { RAW, HOST_FUNCTION, LIBRARY, LABEL = 47 };
 
 static const char *const units[] = {"us", "GB/s", "%", "ns"};
 
-static void print_machine(const char *mark, const char *libraries)
+static void print_machine(FILE *out, const char *mark, const char *libraries)
 {
 	char date[64], line[256], cpu[128] = "unknown processor";
 	time_t now = time(NULL);
@@ -22,20 +22,20 @@ static void print_machine(const char *mark, const char *libraries)
 		fclose(file);
 	cpu_set_t set;
 	int cores = sched_getaffinity(0, sizeof set, &set) ? 0 : CPU_COUNT(&set);
-	printf("%s%s; driver %s; %d cores of %s; %s\n", mark, gpu.name, gpu.driver, cores, cpu, date);
-	printf("%sraw is %s; copying threads allowed: %s; library: %s\n", mark, gpu.interface,
+	fprintf(out, "%s%s; driver %s; %d cores of %s; %s\n", mark, gpu.name, gpu.driver, cores, cpu, date);
+	fprintf(out, "%sraw is %s; copying threads allowed: %s; library: %s\n", mark, gpu.interface,
 		getenv("AML_DMA_CUDA_COPY_THREADS"), libraries);
 }
 
 void table_begin(struct table *table, const char *libraries)
 {
-	print_machine(table->csv ? "# " : "", libraries);
+	print_machine(stdout, "", libraries);
 	if (table->csv) {
-		printf("work,unit");
+		print_machine(table->csv, "# ", libraries);
+		fprintf(table->csv, "work,unit");
 		for (size_t i = 0; i < table->way_count; i++)
-			printf(",%s,%s ratio,%s submit us", table->ways[i]->name, table->ways[i]->name, table->ways[i]->name);
-		printf(",target,verdict\n");
-		return;
+			fprintf(table->csv, ",%s,%s ratio,%s submit us", table->ways[i]->name, table->ways[i]->name, table->ways[i]->name);
+		fprintf(table->csv, ",target,verdict\n");
 	}
 	printf("\n%-*s %-4s %9s", LABEL, "work", "unit", table->ways[RAW]->name);
 	for (size_t i = 1; i < table->way_count; i++)
@@ -75,27 +75,27 @@ static const char *verdict(struct table *table, const struct row *row, const str
 	return "missed";
 }
 
-static void print_csv(struct table *table, const struct row *row, const char *name, const struct result *results)
+static void print_csv(const struct table *table, const struct row *row, const char *name, const struct result *results,
+	const char *verdict)
 {
-	printf("\"%s\",%s", name, units[row->unit]);
+	fprintf(table->csv, "\"%s\",%s", name, units[row->unit]);
 	for (size_t i = 0; i < table->way_count; i++) {
 		if (results[i].measured)
-			printf(",%.4f,%.4f,%.4f", results[i].figure, results[i].ratio, results[i].submit);
+			fprintf(table->csv, ",%.4f,%.4f,%.4f", results[i].figure, results[i].ratio, results[i].submit);
 		else
-			printf(",,,");
+			fprintf(table->csv, ",,,");
 	}
-	printf(",%g,%s\n", row->limit, verdict(table, row, &results[LIBRARY]));
+	fprintf(table->csv, ",%g,%s\n", row->limit, verdict);
+	fflush(table->csv);
 }
 
 void table_line(struct table *table, const struct row *row, const struct result *results)
 {
 	char name[128], target[32] = "";
 	row_name(row, name, sizeof name);
-	if (table->csv) {
-		print_csv(table, row, name, results);
-		fflush(stdout);
-		return;
-	}
+	const char *judged = verdict(table, row, &results[LIBRARY]);
+	if (table->csv)
+		print_csv(table, row, name, results, judged);
 	printf("%-*s %-4s", LABEL, name, units[row->unit]);
 	print_figure(9, &results[RAW]);
 	for (size_t i = 1; i < table->way_count; i++) {
@@ -107,7 +107,7 @@ void table_line(struct table *table, const struct row *row, const struct result 
 	}
 	if (row->limit > 0)
 		snprintf(target, sizeof target, "%s%g%s", row->unit == GIGABYTES ? ">=" : "<=", row->limit, row->unit == PERCENT ? "%" : "");
-	printf(" %8s %s\n", target, verdict(table, row, &results[LIBRARY]));
+	printf(" %8s %s\n", target, judged);
 	if (table->split && results[RAW].submit > 0) {
 		printf("%-*s %-4s", LABEL, "  of that, to start them", "us");
 		for (size_t i = 0; i < table->way_count; i++)
@@ -119,6 +119,5 @@ void table_line(struct table *table, const struct row *row, const struct result 
 
 void table_end(const struct table *table)
 {
-	if (!table->csv)
-		printf("\ntargets met: %zu, missed: %zu; rows that failed: %zu\n", table->met, table->missed, table->failed);
+	printf("\ntargets met: %zu, missed: %zu; rows that failed: %zu\n", table->met, table->missed, table->failed);
 }

@@ -16,7 +16,9 @@ struct result {
 struct table {
 	const struct way *const *ways;
 	size_t way_count;
-	int csv, split;
+	/** Where the figures go as well, or NULL. */
+	FILE *csv;
+	int split;
 	size_t met, missed, failed;
 };
 
