@@ -1,0 +1,216 @@
+// Waiting for a request and giving one up: what is refused, whose it is, and that it is waited for alone.
+#include "copy.h"
+#include "device.h"
+#include "emulator.h"
+#include "memory.h"
+#include "park.h"
+#include "test.h"
+#include <stdint.h>
+
+enum { SIZE = 4096 };
+
+static char *from, *to, *other;
+
+static void begin(void)
+{
+	use_device(0);
+	from = memory_new(PINNED, SIZE);
+	to = memory_new(PINNED, SIZE);
+	other = memory_new(PINNED, SIZE);
+	memory_fill(from, SIZE, 1);
+	memory_set(to, SIZE, 0);
+	memory_set(other, SIZE, 0);
+}
+
+static void end(void)
+{
+	memory_free(PINNED, from);
+	memory_free(PINNED, to);
+	memory_free(PINNED, other);
+	leave_device(0);
+}
+
+typedef int (*ending)(dma_data *, request **);
+static const ending endings[] = {aml_dma_cuda_request_wait, aml_dma_cuda_request_destroy};
+
+TEST(null_is_refused)
+{
+	request *req = NULL;
+	begin();
+	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+	for (int i = 0; i < 2; i++) {
+		REQUIRE_EQ(endings[i](NULL, NULL), -AML_EINVAL);
+		REQUIRE_EQ(endings[i](data_of(dma), NULL), -AML_EINVAL);
+		REQUIRE_EQ(endings[i](data_of(dma), &req), -AML_EINVAL);
+		REQUIRE_EQ(endings[i](NULL, &req), -AML_EINVAL);
+		REQUIRE_EQ(start(data_of(dma), &req, to, from, SIZE), AML_SUCCESS);
+		request *const before = req;
+		REQUIRE_EQ(endings[i](NULL, &req), -AML_EINVAL);
+		REQUIRE(req == before);
+		REQUIRE_EQ(endings[i](data_of(dma), &req), AML_SUCCESS);
+		REQUIRE(req == NULL);
+	}
+	dma_end(dma);
+	end();
+}
+
+TEST(a_request_is_over_when_waited_for_or_destroyed)
+{
+	begin();
+	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+	for (int i = 0; i < 2; i++) {
+		struct park park;
+		volatile int waiting = 0;
+		request *req;
+		memory_set(to, SIZE, 0);
+		park_stream(&park, stream_of(dma));
+		REQUIRE_EQ(start(data_of(dma), &req, to, from, SIZE), AML_SUCCESS);
+		park_release_when(&park, &waiting);
+		REQUIRE_EQ(status_of(req), PENDING);
+		__atomic_store_n(&waiting, 1, __ATOMIC_RELEASE);
+		REQUIRE_EQ(endings[i](data_of(dma), &req), AML_SUCCESS);
+		REQUIRE(req == NULL && memory_holds(to, SIZE, 1));
+		park_join();
+	}
+	dma_end(dma);
+	end();
+}
+
+TEST(a_request_of_another_dma_is_refused_and_stays_valid)
+{
+	begin();
+	struct aml_dma *mine = dma_new(cudaMemcpyDefault), *yours = dma_new(cudaMemcpyDefault);
+	for (int i = 0; i < 2; i++) {
+		request *req;
+		memory_set(to, SIZE, 0);
+		REQUIRE_EQ(start(data_of(mine), &req, to, from, SIZE), AML_SUCCESS);
+		request *const before = req;
+		REQUIRE_EQ(endings[i](data_of(yours), &req), -AML_EINVAL);
+		REQUIRE_EQ(endings[i](data_of(&aml_dma_cuda), &req), -AML_EINVAL);
+		REQUIRE(req == before);
+		REQUIRE_EQ(endings[i](data_of(mine), &req), AML_SUCCESS);
+		REQUIRE(req == NULL && memory_holds(to, SIZE, 1));
+	}
+	dma_end(mine);
+	dma_end(yours);
+	end();
+}
+
+TEST(a_dma_with_the_same_stream_may_wait)
+{
+	begin();
+	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+	struct aml_dma_cuda_data twin = *public_of(dma);
+	request *req;
+	REQUIRE_EQ(start(data_of(dma), &req, to, from, SIZE), AML_SUCCESS);
+	REQUIRE_EQ(aml_dma_cuda_request_wait(as_data(&twin), &req), AML_SUCCESS);
+	REQUIRE_EQ(start(as_data(&twin), &req, to, from, SIZE), AML_SUCCESS);
+	REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &req), AML_SUCCESS);
+	REQUIRE(req == NULL && memory_holds(to, SIZE, 1));
+	dma_end(dma);
+	end();
+}
+
+static int park_operator(struct aml_layout *dst, const struct aml_layout *src, void *arg)
+{
+	struct aml_dma_cuda_op_arg *a = arg;
+	park_stream(a->op_arg, (CUstream)a->data->stream);
+	CUDA(cuMemcpyAsync((CUdeviceptr)(uintptr_t)dst, (CUdeviceptr)(uintptr_t)src, SIZE, (CUstream)a->data->stream));
+	return AML_SUCCESS;
+}
+
+TEST(a_request_is_waited_for_while_a_later_one_stands_still)
+{
+	struct park park;
+	request *first, *second;
+	begin();
+	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+	REQUIRE_EQ(start(data_of(dma), &first, to, from, SIZE), AML_SUCCESS);
+	REQUIRE_EQ(aml_dma_cuda_request_create(data_of(dma), &second, (void *)other, (void *)from, park_operator, &park),
+		   AML_SUCCESS);
+	REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &first), AML_SUCCESS);
+	REQUIRE(memory_holds(to, SIZE, 1));
+	REQUIRE_EQ(status_of(second), PENDING);
+	REQUIRE(memory_is(other, SIZE, 0));
+	park_release(&park);
+	REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &second), AML_SUCCESS);
+	REQUIRE(memory_holds(other, SIZE, 1));
+	dma_end(dma);
+	end();
+}
+
+TEST(many_requests_are_waited_for_while_the_stream_stands_still_behind_them)
+{
+	enum { COUNT = 100, PART = SIZE / COUNT };
+	struct park park;
+	request *reqs[COUNT], *later;
+	begin();
+	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+	for (int i = 0; i < COUNT; i++)
+		REQUIRE_EQ(start(data_of(dma), &reqs[i], to + i * PART, from + i * PART, PART), AML_SUCCESS);
+	park_stream(&park, stream_of(dma)); /* which the library knows nothing of */
+	REQUIRE_EQ(start(data_of(dma), &later, other, from, SIZE), AML_SUCCESS);
+	for (int i = COUNT; i-- > 0;)
+		REQUIRE_EQ(endings[i % 2](data_of(dma), &reqs[i]), AML_SUCCESS);
+	REQUIRE(memory_holds(to, COUNT * PART, 1));
+	REQUIRE(memory_is(other, SIZE, 0));
+	REQUIRE_EQ(status_of(later), PENDING);
+	park_release(&park);
+	REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &later), AML_SUCCESS);
+	dma_end(dma);
+	end();
+}
+
+TEST(a_request_is_waited_for_while_another_dma_stands_still)
+{
+	struct park park;
+	request *req, *held;
+	begin();
+	struct aml_dma *dma = dma_new(cudaMemcpyDefault), *parked = dma_new(cudaMemcpyDefault);
+	park_stream(&park, stream_of(parked));
+	REQUIRE_EQ(start(data_of(parked), &held, other, from, SIZE), AML_SUCCESS);
+	for (int i = 0; i < 100; i++) {
+		REQUIRE_EQ(start(data_of(dma), &req, to, from, SIZE), AML_SUCCESS);
+		REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &req), AML_SUCCESS);
+	}
+	REQUIRE(memory_holds(to, SIZE, 1) && memory_is(other, SIZE, 0));
+	REQUIRE_EQ(aml_dma_cuda_barrier(data_of(dma)), AML_SUCCESS);
+	REQUIRE_EQ(status_of(held), PENDING);
+	struct aml_dma *made_meanwhile = dma_new(cudaMemcpyDefault);
+	REQUIRE_EQ(copy(data_of(made_meanwhile), to, from, SIZE), AML_SUCCESS);
+	dma_end(made_meanwhile);
+	dma_end(dma);
+	park_release(&park);
+	REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(parked), &held), AML_SUCCESS);
+	REQUIRE(memory_holds(other, SIZE, 1));
+	dma_end(parked);
+	end();
+}
+
+TEST(thousands_of_requests_are_made_while_the_stream_stands_still)
+{
+	enum { COUNT = 20000 };
+	struct park park;
+	request **reqs = malloc(COUNT * sizeof *reqs);
+	begin();
+	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+	REQUIRE_EQ(copy(data_of(dma), to, from, SIZE), AML_SUCCESS);
+	memory_set(to, SIZE, 0);
+	park_stream(&park, stream_of(dma));
+	park_wait_reached(&park);
+	/* A GPU's queue is not without end: after a thousand or so a call may well wait until the stream goes on. */
+	const int before = emulated() ? COUNT : 700;
+	for (int i = 0; i < before; i++)
+		REQUIRE_EQ(start(data_of(dma), &reqs[i], to, from, SIZE), AML_SUCCESS);
+	for (int i = 0; i < before; i++)
+		REQUIRE_EQ(status_of(reqs[i]), PENDING);
+	park_release(&park);
+	for (int i = before; i < COUNT; i++)
+		REQUIRE_EQ(start(data_of(dma), &reqs[i], to, from, SIZE), AML_SUCCESS);
+	for (int i = 0; i < COUNT; i++)
+		REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &reqs[i]), AML_SUCCESS);
+	REQUIRE(memory_holds(to, SIZE, 1));
+	dma_end(dma);
+	free(reqs);
+	end();
+}
