@@ -139,6 +139,7 @@ struct Batch {
 
 impl Batch {
     fn add(&mut self, mark: Mark) {
+        mark.hand();
         self.marks[self.count] = Some(mark);
         self.count += 1;
     }
@@ -221,10 +222,11 @@ fn await_done(request: &Request) -> Result<()> {
                 Some(event) => event.is_done()?,
                 None => state.stream.is_done()?,
             };
-            Ok(copied && request.is_refused())
+            // The word may come later: in one batch with that of a copy behind work of the program's own.
+            Ok(copied && (request.is_handed() || request.event().is_none()))
         },
     );
-    if finished.is_ok() {
+    if finished.is_ok() && request.is_refused() {
         request.set_done();
     }
     finished

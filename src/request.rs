@@ -21,6 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub enum Marking {
     /// Somebody will have the status word written.
     Promised,
+    /// It is being handed to the driver: the request is in no list any more.
+    Handed,
     /// Nobody will, because the driver refused. Whoever waits has to look at the event.
     Refused,
 }
@@ -122,6 +124,11 @@ impl Request {
         self.slot().marking.load(Ordering::Acquire) == Marking::Refused as u8
     }
 
+    /// Whether nobody needs the request any more to have its status word written.
+    pub fn is_handed(&self) -> bool {
+        self.slot().marking.load(Ordering::Acquire) != Marking::Promised as u8
+    }
+
     /// Says that the status word will not be written.
     pub fn refuse(&self) {
         self.slot().marking.store(Marking::Refused as u8, Ordering::Release);
@@ -157,6 +164,12 @@ impl Mark {
     /// The thread that made the request.
     pub fn thread(self) -> usize {
         self.request_view(|request| request.slot().thread)
+    }
+
+    /// Says that the request was taken out of the list. Until its status word was written or refused, its slot is
+    /// kept even when the request is given up.
+    pub fn hand(self) {
+        self.request_view(|request| request.slot().marking.store(Marking::Handed as u8, Ordering::Release));
     }
 
     /// See `Request::refuse`.
