@@ -77,11 +77,11 @@ TEST(the_status_word_is_pending_while_the_stream_stands_still)
 		request *earlier[5];
 		for (int i = 0; i < 5 * before; i++)
 			REQUIRE_EQ(start(data_of(dma), &earlier[i], to, from, SIZE), AML_SUCCESS);
+		for (int i = 0; i < 5 * before; i++)
+			poll_until_done(earlier[i]);
 		park_stream(&park, stream_of(dma));
 		for (int i = 0; i < 3; i++)
 			REQUIRE_EQ(start(data_of(dma), &req[i], to, from, SIZE), AML_SUCCESS);
-		for (int i = 0; i < 5 * before; i++)
-			poll_until_done(earlier[i]);
 		park_wait_reached(&park);
 		for (int i = 0; i < 3; i++)
 			REQUIRE_EQ(status_of(req[i]), PENDING);
