@@ -73,7 +73,8 @@ pub unsafe extern "C" fn aml_dma_cuda_destroy(dma: *mut *mut aml_dma) -> c_int {
             return Err(Error::Invalid);
         }
         // SAFETY: the caller vouches for the DMA.
-        let outcome = unsafe { dma::destroy(target) };
+        let outcome =
+            if cuda_driver::is_forked() { Err(cuda_driver::FORK.into()) } else { unsafe { dma::destroy(target) } };
         if outcome != Err(Error::Invalid) {
             // SAFETY: as above.
             unsafe { dma.write(std::ptr::null_mut()) };
@@ -273,9 +274,9 @@ pub unsafe extern "C" fn aml_dma_cuda_request_wait(data: *mut aml_dma_data, req:
             return Err(Error::Invalid);
         }
         *req = std::ptr::null_mut();
-        if let Err(error) = cuda_driver::ready() {
-            request.into_raw(); // in a forked child: its memory is a copy that means nothing
-            return Err(error.into());
+        if cuda_driver::is_forked() {
+            request.into_raw(); // its memory is a copy that means nothing
+            return Err(cuda_driver::FORK.into());
         }
         completion::wait(request)
     })

@@ -151,7 +151,9 @@ impl Batch {
     fn submit(&self, state: &StreamState) {
         if self.count > 0 {
             let seen_to = self.try_submit(state);
-            self.marks().skip(seen_to).for_each(Mark::refuse);
+            let refused = || self.marks().skip(seen_to);
+            state.refused().extend(refused());
+            refused().for_each(Mark::refuse); // from now on they may be freed
         }
     }
 
@@ -215,12 +217,12 @@ fn await_done(request: &Request) -> Result<()> {
         || {
             let _current = state.context.enter()?;
             if state.is_closed() {
-                return Ok(request.event().map_or(Ok(true), Event::is_done)?);
+                return request.event().map_or(Ok(true), |event| asked_twice(|| event.is_done()));
             }
             flush(state);
             let copied = match request.event() {
-                Some(event) => event.is_done()?,
-                None => state.stream.is_done()?,
+                Some(event) => asked_twice(|| event.is_done())?,
+                None => asked_twice(|| state.stream.is_done())?,
             };
             // The word may come later: in one batch with that of a copy behind work of the program's own.
             Ok(copied && (request.is_handed() || request.event().is_none()))
@@ -236,6 +238,9 @@ fn await_done(request: &Request) -> Result<()> {
 fn free(request: Request) {
     let state = request.stream_state().clone();
     state.outstanding.fetch_sub(1, Ordering::AcqRel);
+    if request.is_refused() {
+        state.refused().retain(|&refused| refused != request.mark());
+    }
     // A word that was not written yet may still be, unless the context went with all its work.
     let settled = request.is_done() || request.is_refused();
     state.pool.recycle(request, settled);
@@ -249,12 +254,15 @@ pub fn settle(state: &StreamState, context: Context) -> Result<()> {
         flush(state);
     }
     await_stream(state.stream)?;
-    if requests && let Some(side) = state.existing_side() {
+    if requests {
         // Another thread may be marking a request that was made before; its word is in the side stream soon.
         while state.marking.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
-        await_stream(side)?;
+        if let Some(side) = state.existing_side() {
+            await_stream(side)?;
+        }
+        state.refused().drain(..).for_each(Mark::set_done);
     }
     Ok(())
 }
@@ -264,13 +272,18 @@ pub fn await_stream(stream: Stream) -> Result<()> {
     if stream.is_done()? {
         return Ok(());
     }
-    let event = Event::new()?;
-    let waited = event
-        .record(stream)
-        .map_err(Error::from)
-        .and_then(|()| Patience::asking_every(16).wait(|| false, || Ok(event.is_done()?)));
-    event.destroy()?;
+    let Ok(event) = Event::new() else { return Ok(stream.synchronize()?) };
+    let waited = match event.record(stream) {
+        Ok(()) => Patience::asking_every(16).wait(|| false, || asked_twice(|| event.is_done())),
+        Err(_) => stream.synchronize().map_err(Error::from),
+    };
+    let _ = event.destroy(); // the work is done all the same
     waited
+}
+
+/// The answer to a question, or to the same one again: an error that passes is no reason to leave a copy alone.
+fn asked_twice(question: impl Fn() -> cuda_driver::Result<bool>) -> Result<bool> {
+    Ok(question().or_else(|_| question())?)
 }
 
 /// Waits for work that was queued and cannot be answered for otherwise. Its context is current. A failure has been

@@ -141,8 +141,11 @@ impl Request {
 }
 
 /// A request as those see it who mark it: good until its status word was written or refused, and no longer.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Mark(NonNull<Slot>);
+
+// SAFETY: what is reached through it are atomics, and fields that do not change while it is good.
+unsafe impl Send for Mark {}
 
 impl Mark {
     /// The status word.
@@ -175,6 +178,11 @@ impl Mark {
     /// See `Request::refuse`.
     pub fn refuse(self) {
         self.request_view(|request| request.refuse());
+    }
+
+    /// See `Request::set_done`.
+    pub fn set_done(self) {
+        self.request_view(|request| request.set_done());
     }
 
     fn request_view<T>(self, look: impl FnOnce(&Request) -> T) -> T {

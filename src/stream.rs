@@ -3,7 +3,7 @@
 
 use crate::context::context_of;
 use crate::error::{Error, Result};
-use crate::request::{MarkList, Pool};
+use crate::request::{Mark, MarkList, Pool};
 use cuda_driver::{Context, Stream};
 use once_cell::sync::{Lazy, OnceCell};
 use std::cell::RefCell;
@@ -27,6 +27,8 @@ pub struct StreamState {
     pub watched: AtomicBool,
     /// Held by the thread that marks; others leave their requests to it.
     pub marking: AtomicBool,
+    /// Requests that the driver refused to mark, and that were not waited for yet.
+    refused: Mutex<Vec<Mark>>,
     /// Requests that were made and not yet waited for.
     pub outstanding: AtomicUsize,
     /// Whether this library made the stream, and destroys it.
@@ -45,6 +47,7 @@ impl StreamState {
             pushed: AtomicUsize::new(0),
             watched: AtomicBool::new(false),
             marking: AtomicBool::new(false),
+            refused: Mutex::default(),
             outstanding: AtomicUsize::new(0),
             owned,
             closed: AtomicBool::new(false),
@@ -65,6 +68,11 @@ impl StreamState {
                 Ok(*self.side.wait())
             }
         }
+    }
+
+    /// The requests that the driver refused to mark. Each is good while it is in there.
+    pub fn refused(&self) -> MutexGuard<'_, Vec<Mark>> {
+        self.refused.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// The side stream, where there is one already.

@@ -16,5 +16,5 @@ pub use error::{Code, Error, Result};
 pub use event::Event;
 pub use memory::{HostMemory, MemorySort, Registration, allocation_of, copy, device, is_managed, memory_sort};
 pub use module::{Function, Module};
-pub use process::{logging, ready, setting};
+pub use process::{FORK, is_forked, logging, ready, setting};
 pub use stream::{Stream, WORDS_PER_WRITE};

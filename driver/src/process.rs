@@ -18,10 +18,18 @@ static STATE: AtomicU8 = AtomicU8::new(UNUSED);
 pub fn ready() -> Result<()> {
     match STATE.load(Ordering::Acquire) {
         READY => Ok(()),
-        FORKED => Err(Error::new("fork", Code::NOT_INITIALIZED)),
+        FORKED => Err(FORK),
         _ => initialise(),
     }
 }
+
+/// Whether this is a child that was forked from a process that had used the driver. Asking calls nothing.
+pub fn is_forked() -> bool {
+    STATE.load(Ordering::Acquire) == FORKED
+}
+
+/// The error of everything in such a child.
+pub const FORK: Error = Error::new("fork", Code::NOT_INITIALIZED);
 
 #[cold]
 fn initialise() -> Result<()> {
