@@ -72,9 +72,11 @@ pub unsafe extern "C" fn aml_dma_cuda_destroy(dma: *mut *mut aml_dma) -> c_int {
         if target.as_ptr() == &raw mut statics::aml_dma_cuda {
             return Err(Error::Invalid);
         }
-        // SAFETY: the caller vouches for the DMA.
-        let outcome =
-            if cuda_driver::is_forked() { Err(cuda_driver::FORK.into()) } else { unsafe { dma::destroy(target) } };
+        let outcome = match cuda_driver::is_forked() {
+            true => Err(cuda_driver::FORK.into()),
+            // SAFETY: the caller vouches for the DMA.
+            false => unsafe { dma::destroy(target) },
+        };
         if outcome != Err(Error::Invalid) {
             // SAFETY: as above.
             unsafe { dma.write(std::ptr::null_mut()) };

@@ -238,11 +238,12 @@ fn await_done(request: &Request) -> Result<()> {
 fn free(request: Request) {
     let state = request.stream_state().clone();
     state.outstanding.fetch_sub(1, Ordering::AcqRel);
-    if request.is_refused() {
+    let refused = request.is_refused();
+    if refused {
         state.refused().retain(|&refused| refused != request.mark());
     }
     // A word that was not written yet may still be, unless the context went with all its work.
-    let settled = request.is_done() || request.is_refused();
+    let settled = refused || request.is_done();
     state.pool.recycle(request, settled);
 }
 

@@ -328,8 +328,7 @@ impl Pool {
             let mut waiting = List(std::mem::replace(&mut slots.condemned.0, ptr::null_mut()));
             while let Some(slot) = waiting.pop() {
                 let request = std::mem::ManuallyDrop::new(Request(slot));
-                let list =
-                    if request.is_done() || request.is_refused() { &mut slots.free } else { &mut slots.condemned };
+                let list = if request.is_done() { &mut slots.free } else { &mut slots.condemned };
                 list.push(slot);
             }
             if let Some(slot) = slots.free.pop() {
