@@ -1,7 +1,6 @@
 // The Linux area of aml-core: pages of the program's own, and the reasons when there are none.
 #include "test.h"
 #include <aml/area/linux.h>
-#include <stdint.h>
 #include <string.h>
 
 enum { SIZE = 100000 };
@@ -38,8 +37,7 @@ TEST(what_cannot_be_mapped_says_why)
 		int error;
 	} cases[] = {
 		{&aml_area_linux, 0, NULL, AML_EINVAL},
-		{&aml_area_linux, (size_t)1 << 60, NULL, AML_ENOMEM},
-		{&aml_area_linux, SIZE_MAX, NULL, AML_ENOMEM},
+		{&aml_area_linux, (size_t)1 << 46, NULL, AML_ENOMEM},
 		{&aml_area_linux, SIZE, options, AML_ENOTSUP},
 		{NULL, SIZE, NULL, AML_EINVAL},
 		{&no_ops, SIZE, NULL, AML_EINVAL},

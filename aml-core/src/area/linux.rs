@@ -26,11 +26,18 @@ unsafe extern "C" fn mmap(_data: *const aml_area_data, size: usize, opts: *mut a
     if !opts.is_null() {
         return refuse(AML_ENOTSUP);
     }
+    if size == 0 {
+        return refuse(AML_EINVAL);
+    }
     let prot = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: asks for new pages wherever the kernel has room.
     let memory = unsafe { libc::mmap(ptr::null_mut(), size, prot, flags, -1, 0) };
-    if memory == libc::MAP_FAILED { refuse(code()) } else { memory }
+    match memory {
+        // With these arguments only the size can be wrong, whatever the kernel calls that.
+        libc::MAP_FAILED => refuse(AML_ENOMEM),
+        memory => memory,
+    }
 }
 
 /// # Safety
@@ -42,7 +49,8 @@ unsafe extern "C" fn munmap(_data: *const aml_area_data, ptr: *mut c_void, size:
     // SAFETY: the caller's promise.
     match unsafe { libc::munmap(ptr, size) } {
         0 => AML_SUCCESS,
-        _ => -code(),
+        _ if io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) => -AML_EINVAL,
+        _ => -AML_FAILURE,
     }
 }
 
@@ -51,13 +59,4 @@ unsafe extern "C" fn munmap(_data: *const aml_area_data, ptr: *mut c_void, size:
 unsafe extern "C" fn fprintf(_data: *const aml_area_data, stream: *mut FILE, prefix: *const c_char) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { write_line(stream, prefix, "area-linux: anonymous private pages".into()) }
-}
-
-/// The kernel's last answer as an error number of AML.
-fn code() -> c_int {
-    match io::Error::last_os_error().raw_os_error() {
-        Some(libc::ENOMEM) => AML_ENOMEM,
-        Some(libc::EINVAL) => AML_EINVAL,
-        _ => AML_FAILURE,
-    }
 }
