@@ -55,14 +55,14 @@ header:
 	HEADER=rewrite $(CARGO) test --target-dir "$$TARGET" --package aml-dma-cuda --test header
 
 bench: all emulator
-	@sh scripts/bench.sh
+	@sh scripts/bench.sh $(BENCH_FLAGS)
 
 # Instructions per call, counted by valgrind on the software driver, against a checked-in bound.
 bench-instructions: all emulator
-	@sh scripts/bench-instructions.sh
+	@sh scripts/bench-instructions.sh $(BENCH_FLAGS)
 
 # Everything that a machine with a GPU and without Rust needs to run the suite and the benchmark.
-gpu-bundle: all core
+gpu-bundle: all core emulator
 	@sh scripts/gpu-bundle.sh
 
 install: all
