@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/bin/sh
 # Counts the library's own instructions for each piece of work, on the software driver under valgrind's callgrind: what
 # lies in libaml_dma_cuda.so, not in the driver or libc. Compares with benches/instructions.bound; status 1 above it.
 # With --update writes bounds of a fifth above what was counted. Repeatable on one machine for one build.
@@ -17,9 +17,8 @@ export LD_LIBRARY_PATH=$target/emulator AML_DMA_CUDA_COPY_THREADS=0
 counts=$(mktemp)
 trap 'rm -f "$counts"' EXIT
 
-# Prints the sum of what was counted in the library's object file, and how often the work was done.
+# Prints what was counted in the library's object file, and how often the work was done.
 count() { # WORK [warm]
-	local times
 	times=$(valgrind --quiet --tool=callgrind --callgrind-out-file="$counts" --toggle-collect='counted_*' \
 		--compress-strings=no --compress-pos=no "$program" "$library" "$@" 2>&1) || { echo "$times" >&2; return 1; }
 	awk -v times="$times" '
@@ -32,23 +31,24 @@ count() { # WORK [warm]
 
 update=
 [ "${1:-}" != --update ] || update=1
-above=0 fresh=""
+status=0 fresh=
 printf '%-26s %12s %8s\n' "instructions for each" counted bound
 for work in $("$program" "$library"); do
-	read -r all times < <(count "$work")
-	read -r warm times < <(count "$work" warm)
-	[ -n "$times" ] || exit 1
+	all=$(count "$work")
+	warm=$(count "$work" warm)
+	times=${all#* }
 	if [ "$times" = 0 ]; then
 		printf '%-26s %12s\n' "$work" "-"
 		continue
 	fi
-	each=$(((all - warm) / times))
+	each=$(((${all% *} - ${warm% *}) / times))
 	[ "$each" -gt 0 ] || { echo "$work: nothing was counted" >&2; exit 1; }
 	bound=$(awk -v work="$work" '$1 == work { print $2 }' "$bounds" 2>/dev/null || true)
-	fresh+="$work $((each * 6 / 5))"$'\n'
+	fresh="$fresh$work $((each * 6 / 5))
+"
 	verdict=
 	if [ -z "$update" ] && { [ -z "$bound" ] || [ "$each" -gt "$bound" ]; }; then
-		verdict=" ABOVE" above=1
+		verdict=" ABOVE" status=1
 	fi
 	printf '%-26s %12d %8s%s\n' "$work" "$each" "${bound:-none}" "$verdict"
 done
@@ -58,4 +58,4 @@ if [ -n "$update" ]; then
 		printf %s "$fresh"
 	} >"$bounds"
 fi
-exit $above
+exit $status
