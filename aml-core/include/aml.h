@@ -4,7 +4,7 @@
  *
  * A program built against this header and one built against AML's own are the same binary: structs, codes and
  * symbols agree. What is not here (allocators, mappers, tilings, replica sets, other backends) needs libaml. Use one
- * or the other: a process that loads both gets each name from whichever comes first, which nobody has tried.
+ * or the other: a process that loads both gets each name from whichever comes first, and that is not supported.
  *
  * Functions that return `int` return #AML_SUCCESS or an error number negated. Where a pointer must not be NULL and
  * is, they answer `-AML_EINVAL` and change nothing. Where a table of operations lacks the one that is needed, they
