@@ -41,7 +41,7 @@ void memory_free(enum sort sort, void *memory)
 
 unsigned char memory_byte(unsigned seed, size_t index)
 {
-	return (unsigned char)((index % 251) * 7 + (index / 251) * 13 + seed * 31 + 1);
+	return (unsigned char)(index * 7 + (index >> 8) * 13 + (index >> 16) * 29 + (index >> 24) * 57 + seed * 31 + 1);
 }
 
 /* Only device memory is out of the host's reach. */
@@ -63,8 +63,8 @@ void memory_fill(void *memory, size_t size, unsigned seed)
 	int device = is_device(memory);
 	unsigned char *piece = device ? malloc(size < PIECE ? size : PIECE) : NULL;
 	for (size_t at = 0; at < size;) {
-		size_t some = !device || size - at < PIECE ? size - at : PIECE;
-		unsigned char *to = device ? piece : (unsigned char *)memory;
+		size_t some = size - at < PIECE ? size - at : PIECE;
+		unsigned char *to = device ? piece : (unsigned char *)memory + at;
 		for (size_t i = 0; i < some; i++)
 			to[i] = memory_byte(seed, at + i);
 		if (device)
@@ -79,12 +79,14 @@ static int compare(const void *memory, size_t size, int seeded, unsigned seed, u
 	int device = is_device(memory), same = 1;
 	unsigned char *piece = device ? malloc(size < PIECE ? size : PIECE) : NULL;
 	for (size_t at = 0; same && at < size;) {
-		size_t some = !device || size - at < PIECE ? size - at : PIECE;
-		const unsigned char *from = device ? piece : (const unsigned char *)memory;
+		size_t some = size - at < PIECE ? size - at : PIECE;
+		const unsigned char *from = device ? piece : (const unsigned char *)memory + at;
 		if (device)
 			CUDA(cuMemcpyDtoH(piece, (CUdeviceptr)(uintptr_t)memory + at, some));
-		for (size_t i = 0; same && i < some; i++)
-			same = from[i] == (seeded ? memory_byte(seed, at + i) : value);
+		unsigned char differs = 0; /* without a branch, so that it is fast */
+		for (size_t i = 0; i < some; i++)
+			differs |= from[i] ^ (seeded ? memory_byte(seed, at + i) : value);
+		same = !differs;
 		at += some;
 	}
 	free(piece);

@@ -18,7 +18,7 @@ const char *sort_name(enum sort sort);
 void *memory_new(enum sort sort, size_t size);
 void memory_free(enum sort sort, void *memory);
 
-/** The byte that `memory_fill` puts at `index`: differs for each seed, and repeats at no power of two. */
+/** The byte that `memory_fill` puts at `index`: another one for each seed, and another 256, 64 Ki and 16 Mi bytes further on. */
 unsigned char memory_byte(unsigned seed, size_t index);
 
 /** Fills memory of any sort, with its context current, and waits until that is done. */
