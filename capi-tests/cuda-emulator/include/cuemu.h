@@ -19,7 +19,8 @@ void cuemu_fail_clear(void);
 size_t cuemu_fail_pending(void);
 
 /** Lets the piece of work that follows the next `after` ones on a stream fail on the device with `result`: it and all that
- * is queued in its context, then and later, is not done, and calls that use the context answer `result`. */
+ * is queued in its context, then and later, is not done, and calls that use the context answer `result`. As after a trap
+ * on a GPU, the process has then lost the device: a reset succeeds, but no context can begin to live there again. */
 CUresult cuemu_fail_stream(CUstream stream, uint64_t after, CUresult result);
 
 /** Holds a stream before its next piece of work, until released as often as it was held. The end of its context releases it. */
@@ -52,6 +53,10 @@ int cuemu_primary_count(CUdevice device);
 
 /** How often an entry point was called since the process started, all of them for "*" or NULL. */
 uint64_t cuemu_calls(const char *name);
+
+/** How often since the process started a call was given a stream or an event that was destroyed or never existed, or a
+ * stream whose context is gone. A GPU's driver looks behind such a handle, and most often crashes; here it is refused. */
+uint64_t cuemu_stale_uses(void);
 
 /** Starts an empty log of calls. */
 void cuemu_log_start(void);

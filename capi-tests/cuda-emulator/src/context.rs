@@ -15,8 +15,8 @@ use std::sync::{Arc, OnceLock};
 pub struct Context {
     /// What the program calls it.
     pub handle: CUcontext,
-    /// Number that no other context of the process has.
-    pub id: u64,
+    /// Number that no other context of the process has; a primary context gets a new one in each life.
+    pub id: AtomicU64,
     /// Where it lives.
     pub device: &'static Device,
     /// Whether it is its device's primary context.
@@ -47,7 +47,7 @@ impl Context {
     fn make(device: &'static Device, primary: bool, flags: u32) -> Arc<Self> {
         CONTEXTS.insert(|handle| Self {
             handle,
-            id: IDS.fetch_add(1, Relaxed),
+            id: AtomicU64::new(IDS.fetch_add(1, Relaxed)),
             device,
             primary,
             flags: AtomicU32::new(flags),
@@ -77,9 +77,15 @@ impl Context {
         }
     }
 
-    /// As `check`, for an object that was made in this life of the context.
-    pub fn check_since(&self, generation: u64) -> Result {
-        if self.generation.load(Acquire) == generation { self.check() } else { Err(CUDA_ERROR_CONTEXT_IS_DESTROYED) }
+    /// Whether what was made in this life of the context is gone with it.
+    pub fn is_over(&self, generation: u64) -> bool {
+        self.generation.load(Acquire) != generation || !self.is_alive()
+    }
+
+    /// As `check`, for an object that was made in this life of the context; in a later life it answers `later`.
+    pub fn check_since(&self, generation: u64, later: CUresult) -> Result {
+        self.check()?;
+        if self.generation.load(Acquire) == generation { Ok(()) } else { Err(later) }
     }
 
     /// Whether a piece of work has failed.
@@ -87,9 +93,10 @@ impl Context {
         self.failure.load(Acquire) != CUDA_SUCCESS
     }
 
-    /// From now on everything answers this code; the first failure counts.
+    /// From now on everything answers this code; the first failure counts. The process has lost the device.
     pub fn fail(&self, code: CUresult) {
         let _ = self.failure.compare_exchange(CUDA_SUCCESS, code, AcqRel, Relaxed);
+        let _ = self.device.lost.compare_exchange(CUDA_SUCCESS, code, AcqRel, Relaxed);
     }
 
     /// The legacy default stream.
@@ -147,6 +154,7 @@ impl Context {
 
     fn revive(&self, flags: u32) {
         self.flags.store(flags, Relaxed);
+        self.id.store(IDS.fetch_add(1, Relaxed), Relaxed);
         if let Some(legacy) = self.legacy.get() {
             legacy.reopen();
         }
@@ -195,6 +203,19 @@ pub fn set(context: Option<Arc<Context>>) {
     });
 }
 
+/// The current context, able to work; none at all is no error.
+pub fn working_if_any() -> Result {
+    top().map_or(Ok(()), |context| context.check())
+}
+
+/// Whether a context can begin to live on a device.
+fn may_begin(device: &Device) -> Result {
+    match device.lost.load(Acquire) {
+        CUDA_SUCCESS => Ok(()),
+        code => Err(code),
+    }
+}
+
 fn may_create(device: &Device) -> Result {
     match control::settings().compute_mode.load(Relaxed) {
         CU_COMPUTEMODE_PROHIBITED => Err(CUDA_ERROR_DEVICE_UNAVAILABLE),
@@ -207,6 +228,7 @@ fn may_create(device: &Device) -> Result {
 /// Makes a context and puts it on top of the thread's stack.
 pub fn create(device: &'static Device, flags: u32) -> Result<Arc<Context>> {
     may_create(device)?;
+    may_begin(device)?;
     let context = Context::make(device, false, flags);
     push(context.clone());
     Ok(context)
@@ -233,6 +255,9 @@ pub fn retain_primary(device: &'static Device) -> Result<Arc<Context>> {
     may_create(device)?;
     let mut primary = device.primary.lock();
     let flags = primary.flags;
+    if !primary.context.as_ref().is_some_and(|context| context.is_alive()) {
+        may_begin(device)?;
+    }
     let context = primary.context.get_or_insert_with(|| Context::make(device, true, flags)).clone();
     if !context.is_alive() {
         context.revive(flags);

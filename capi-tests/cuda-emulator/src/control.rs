@@ -131,6 +131,18 @@ pub fn count_call(entry: Entry) -> Result {
     struck.map_or(Ok(()), Err)
 }
 
+static STALE: AtomicU64 = AtomicU64::new(0);
+
+/// Counts a call with a handle that is gone.
+pub fn count_stale() {
+    STALE.fetch_add(1, Relaxed);
+}
+
+/// How many such calls there were.
+pub fn stale_uses() -> u64 {
+    STALE.load(Relaxed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@ use crate::result::*;
 use crate::sync::Mutex;
 use crate::types::*;
 use std::ffi::c_int;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// A device.
@@ -20,6 +20,8 @@ pub struct Device {
     pub primary: Mutex<Primary>,
     /// Its memory.
     pub heap: Heap,
+    /// The failure after which no context can begin to live here, 0 before.
+    pub lost: AtomicI32,
 }
 
 /// A primary context and who holds it.
@@ -72,6 +74,7 @@ pub fn begin() -> Result {
         physical,
         primary: Mutex::default(),
         heap: Heap::new(settings().memory as usize),
+        lost: AtomicI32::new(CUDA_SUCCESS),
     };
     DEVICES.get_or_init(|| chosen.into_iter().enumerate().map(make).collect());
     Ok(())

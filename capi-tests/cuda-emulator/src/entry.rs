@@ -163,9 +163,6 @@ pub fn as_host_function(body: impl FnOnce()) {
 }
 
 fn permitted(entry: Entry) -> Result {
-    if life::forked() {
-        return Err(CUDA_ERROR_NOT_INITIALIZED);
-    }
     if control::settings().stub {
         return Err(CUDA_ERROR_STUB_LIBRARY);
     }
@@ -179,8 +176,17 @@ fn permitted(entry: Entry) -> Result {
     if entry == Entry::cuInit { Ok(()) } else { life::ready() }
 }
 
+/// What a child answers whose parent had initialised the driver. No lock is touched: the parent may have held any.
+fn in_forked_child(entry: Entry) -> CUresult {
+    // A GPU's driver answers this one from what it remembers.
+    if entry == Entry::cuStreamQuery { CUDA_SUCCESS } else { CUDA_ERROR_NOT_INITIALIZED }
+}
+
 /// Every entry point is this call with a body: the body runs when the call is permitted, and its result becomes a code.
 pub fn call(entry: Entry, body: impl FnOnce() -> Result) -> CUresult {
+    if life::forked() {
+        return in_forked_child(entry);
+    }
     let outcome =
         permitted(entry).and_then(|()| catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(CUDA_ERROR_UNKNOWN)));
     let code = outcome.err().unwrap_or(CUDA_SUCCESS);

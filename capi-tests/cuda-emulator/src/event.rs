@@ -1,6 +1,7 @@
 //! Events: marks in a stream's order.
 //! An event that was never recorded counts as reached; recording again forgets the mark before.
 use crate::context::Context;
+use crate::control;
 use crate::handle::Table;
 use crate::result::*;
 use crate::stream::{Point, Stream};
@@ -50,25 +51,39 @@ pub fn create(context: &Arc<Context>, flags: u32) -> Arc<Event> {
 
 /// Destroys an event; who waits for its mark goes on waiting.
 pub fn destroy(handle: CUevent) -> Result {
-    let event = EVENTS.get(handle)?;
-    let gone = event.context.check_since(event.generation) == Err(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    let event = get(handle)?;
+    let outcome = event.check();
     EVENTS.remove(handle)?;
-    if gone { Err(CUDA_ERROR_CONTEXT_IS_DESTROYED) } else { Ok(()) }
+    outcome
+}
+
+/// The event of a handle. What stands for none, NULL apart, was destroyed: a use to be counted.
+fn get(handle: CUevent) -> Result<Arc<Event>> {
+    let found = EVENTS.get(handle);
+    if found.is_err() && handle != 0 {
+        control::count_stale();
+    }
+    found
 }
 
 /// The event of a handle, in a working context.
 pub fn working(handle: CUevent) -> Result<Arc<Event>> {
-    let event = EVENTS.get(handle)?;
-    event.context.check_since(event.generation)?;
+    let event = get(handle)?;
+    event.check()?;
     Ok(event)
 }
 
 /// Number of events in living contexts.
 pub fn live() -> usize {
-    EVENTS.select(|event| event.context.check_since(event.generation) != Err(CUDA_ERROR_CONTEXT_IS_DESTROYED)).len()
+    EVENTS.select(|event| !event.context.is_over(event.generation)).len()
 }
 
 impl Event {
+    /// The code that a call with it answers.
+    fn check(&self) -> Result {
+        self.context.check_since(self.generation, CUDA_ERROR_INVALID_CONTEXT)
+    }
+
     /// Marks the place that the stream's queue has come to. Both must be of one context.
     pub fn record(&self, stream: &Arc<Stream>) -> Result {
         if stream.context.handle != self.context.handle {
@@ -88,7 +103,7 @@ impl Event {
     /// Whether the last mark was reached.
     pub fn query(&self) -> Result {
         let reached = self.point().is_none_or(|point| point.reached());
-        self.context.check_since(self.generation)?;
+        self.check()?;
         if reached { Ok(()) } else { Err(CUDA_ERROR_NOT_READY) }
     }
 
@@ -97,7 +112,7 @@ impl Event {
         if let Some(point) = self.point() {
             point.wait();
         }
-        self.context.check_since(self.generation)
+        self.check()
     }
 
     /// Milliseconds from another event's mark to this one's.

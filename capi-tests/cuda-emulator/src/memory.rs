@@ -1,9 +1,9 @@
 //! All memory that the driver knows, by address: device, pinned, registered and managed.
 //! Everything else is pageable.
+use crate::context::working;
 use crate::context::{self, Context};
 use crate::result::*;
 use crate::sync::Mutex;
-use crate::{context::working, device};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -121,11 +121,6 @@ pub fn find(address: usize) -> Option<Arc<Block>> {
     (address < block.end()).then(|| block.clone())
 }
 
-/// Whether an address belongs to a device, allocated or not.
-pub fn is_device_address(address: usize) -> bool {
-    device::all().iter().any(|device| device.heap.contains(address))
-}
-
 /// Frees the block that starts here and is of one of these sorts, when all work of its device is done.
 pub fn free(start: usize, sorts: &[Sort], otherwise: CUresult) -> Result {
     let found = BLOCKS.lock().get(&start).cloned();
@@ -180,7 +175,8 @@ pub struct Asker<'a> {
 /// Checks that `len` bytes at `address` may take part in a copy.
 pub fn place(address: usize, len: usize, asker: Asker<'_>) -> Result<Place> {
     let Some(block) = find(address) else {
-        if asker.as_device || is_device_address(address) || address == 0 {
+        // Freed device memory, too, is taken for the program's own, and touching it faults.
+        if asker.as_device || address == 0 {
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
         return Ok(Place { bytes: address, sort: None });

@@ -87,7 +87,7 @@ pub fn unload(handle: CUmodule) -> Result {
 /// The kernel of this name.
 pub fn function(handle: CUmodule, name: &str) -> Result<CUfunction> {
     let module = MODULES.get(handle)?;
-    module.context.check_since(module.generation)?;
+    module.context.check_since(module.generation, CUDA_ERROR_INVALID_HANDLE)?;
     let parsed = module.entries.iter().find(|entry| entry.name == name).ok_or(CUDA_ERROR_NOT_FOUND)?;
     let body = kernel::named(name).ok_or(CUDA_ERROR_NOT_FOUND)?;
     let known = FUNCTIONS.select(|function| function.module == handle && function.name == name);
@@ -109,7 +109,7 @@ pub fn function(handle: CUmodule, name: &str) -> Result<CUfunction> {
 /// The kernel of a handle, in a working context.
 pub fn working(handle: CUfunction) -> Result<Arc<Function>> {
     let function = FUNCTIONS.get(handle)?;
-    function.context.check_since(function.generation)?;
+    function.context.check_since(function.generation, CUDA_ERROR_INVALID_HANDLE)?;
     Ok(function)
 }
 

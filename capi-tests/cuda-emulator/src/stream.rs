@@ -1,6 +1,7 @@
 //! Streams: queues of work, each run in order by a thread of its own that starts with the first piece.
 //! The legacy stream and the blocking streams of its context wait for what was queued before on the other side.
 use crate::context::{self, Context};
+use crate::control;
 use crate::handle::Table;
 use crate::result::*;
 use crate::sync::{Condvar, Mutex};
@@ -136,7 +137,10 @@ impl Stream {
 
     /// The code that work here answers.
     pub fn check(&self) -> Result {
-        if self.role == Role::Created { self.context.check_since(self.generation) } else { self.context.check() }
+        if self.role != Role::Created {
+            return self.context.check();
+        }
+        self.context.check_since(self.generation, CUDA_ERROR_INVALID_HANDLE)
     }
 
     /// What the legacy stream's implicit synchronisation makes the next piece of work wait for.
@@ -344,13 +348,23 @@ pub fn destroy(handle: CUstream) -> Result {
     if handle <= CU_STREAM_PER_THREAD {
         return Err(CUDA_ERROR_INVALID_HANDLE);
     }
-    let stream = STREAMS.get(handle)?;
-    let gone = stream.context.check_since(stream.generation) == Err(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    let stream = created(handle)?;
+    let outcome = stream.check();
     STREAMS.remove(handle)?;
     stream.destroyed.store(true, Release);
     stream.close();
     stream.context.streams.lock().retain(|stream| !stream.is_over());
-    if gone { Err(CUDA_ERROR_CONTEXT_IS_DESTROYED) } else { Ok(()) }
+    outcome
+}
+
+/// The stream that the program made. A GPU's driver would look behind the handle: one that is gone is a use to be counted.
+fn created(handle: CUstream) -> Result<Arc<Stream>> {
+    let found = STREAMS.get(handle);
+    if found.as_ref().is_ok_and(|stream| !stream.context.is_over(stream.generation)) {
+        return found;
+    }
+    control::count_stale();
+    found
 }
 
 /// The stream of a handle: 0, 1 and 2 are default streams of the current context.
@@ -358,7 +372,7 @@ pub fn resolve(handle: CUstream) -> Result<Arc<Stream>> {
     match handle {
         0 | CU_STREAM_LEGACY => Ok(context::current()?.legacy().clone()),
         CU_STREAM_PER_THREAD => Ok(context::current()?.per_thread()),
-        _ => STREAMS.get(handle),
+        _ => created(handle),
     }
 }
 
@@ -371,5 +385,5 @@ pub fn working(handle: CUstream) -> Result<Arc<Stream>> {
 
 /// Number of streams in living contexts.
 pub fn live() -> usize {
-    STREAMS.select(|stream| stream.context.check_since(stream.generation) != Err(CUDA_ERROR_CONTEXT_IS_DESTROYED)).len()
+    STREAMS.select(|stream| !stream.context.is_over(stream.generation)).len()
 }

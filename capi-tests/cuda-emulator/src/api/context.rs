@@ -65,11 +65,8 @@ extern "C" fn cuCtxDestroy_v2(handle: CUcontext) -> CUresult {
 #[unsafe(no_mangle)]
 extern "C" fn cuCtxPushCurrent_v2(handle: CUcontext) -> CUresult {
     call(Entry::cuCtxPushCurrent_v2, || {
-        let context = context::get(handle)?;
-        if !context.is_alive() {
-            return Err(CUDA_ERROR_CONTEXT_IS_DESTROYED);
-        }
-        context::push(context);
+        // The driver takes one that is gone, too: what is done in it fails.
+        context::push(context::get(handle)?);
         Ok(())
     })
 }
@@ -90,9 +87,6 @@ unsafe extern "C" fn cuCtxPopCurrent_v2(place: *mut CUcontext) -> CUresult {
 extern "C" fn cuCtxSetCurrent(handle: CUcontext) -> CUresult {
     call(Entry::cuCtxSetCurrent, || {
         let context = if handle == 0 { None } else { Some(context::get(handle)?) };
-        if context.as_ref().is_some_and(|context| !context.is_alive()) {
-            return Err(CUDA_ERROR_CONTEXT_IS_DESTROYED);
-        }
         context::set(context);
         Ok(())
     })
@@ -125,16 +119,16 @@ unsafe extern "C" fn cuCtxGetFlags(place: *mut c_uint) -> CUresult {
     })
 }
 
-/// The context of a handle, the current one for NULL.
-fn named(handle: CUcontext) -> Result<Arc<Context>> {
+/// The context of a handle, the current one for NULL; one that is gone answers `gone`.
+fn named(handle: CUcontext, gone: CUresult) -> Result<Arc<Context>> {
     let context = if handle == 0 { context::current()? } else { context::get(handle)? };
-    if context.is_alive() { Ok(context) } else { Err(CUDA_ERROR_CONTEXT_IS_DESTROYED) }
+    if context.is_alive() { Ok(context) } else { Err(gone) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuCtxGetApiVersion(handle: CUcontext, place: *mut c_uint) -> CUresult {
     call(Entry::cuCtxGetApiVersion, || {
-        named(handle)?;
+        named(handle, CUDA_ERROR_INVALID_CONTEXT)?;
         // SAFETY: NULL or valid for writes.
         unsafe { put(place, 3020) }
     })
@@ -143,9 +137,9 @@ unsafe extern "C" fn cuCtxGetApiVersion(handle: CUcontext, place: *mut c_uint) -
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuCtxGetId(handle: CUcontext, place: *mut u64) -> CUresult {
     call(Entry::cuCtxGetId, || {
-        let context = named(handle)?;
+        let context = named(handle, CUDA_ERROR_CONTEXT_IS_DESTROYED)?;
         // SAFETY: NULL or valid for writes.
-        unsafe { put(place, context.id) }
+        unsafe { put(place, context.id.load(Relaxed)) }
     })
 }
 

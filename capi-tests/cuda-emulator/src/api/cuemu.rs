@@ -137,6 +137,11 @@ unsafe extern "C" fn cuemu_calls(name: *const c_char) -> u64 {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn cuemu_stale_uses() -> u64 {
+    control::stale_uses()
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn cuemu_log_start() {
     log::start();
 }

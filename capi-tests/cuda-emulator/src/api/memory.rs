@@ -58,7 +58,7 @@ unsafe extern "C" fn cuMemAllocManaged(place: *mut CUdeviceptr, len: usize, flag
 #[unsafe(no_mangle)]
 extern "C" fn cuMemFree_v2(address: CUdeviceptr) -> CUresult {
     call(Entry::cuMemFree_v2, || {
-        context::working()?;
+        context::working_if_any()?;
         if address == 0 {
             return Ok(());
         }
@@ -110,7 +110,7 @@ extern "C" fn cuMemHostRegister_v2(address: *mut c_void, len: usize, flags: c_ui
 #[unsafe(no_mangle)]
 extern "C" fn cuMemHostUnregister(address: *mut c_void) -> CUresult {
     call(Entry::cuMemHostUnregister, || {
-        context::working()?;
+        context::working_if_any()?;
         if address.is_null() {
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
