@@ -1,5 +1,7 @@
 //! The kernels that the emulator knows: Rust functions under the names by which program text declares them.
 //! They reach memory by device address, and fail as a device would where there is none.
+mod tiles;
+
 use crate::context::Context;
 use crate::memory::{Asker, place};
 use crate::result::*;
@@ -8,6 +10,10 @@ use crate::result::*;
 pub struct Launch<'a> {
     /// The context it runs in.
     pub context: &'a Context,
+    /// Blocks along each side of the grid.
+    pub grid: [u32; 3],
+    /// Threads along each side of a block.
+    pub block: [u32; 3],
     /// The parameters, each widened to eight bytes.
     pub parameters: Vec<u64>,
 }
@@ -15,7 +21,16 @@ pub struct Launch<'a> {
 /// What a kernel does. An error is the device's failure.
 pub type Body = fn(&Launch) -> Result;
 
-const KERNELS: &[(&str, Body)] = &[("trap", trap), ("store_null", store_null), ("store_word", store_word)];
+const KERNELS: &[(&str, Body)] = &[
+    ("trap", trap),
+    ("store_null", store_null),
+    ("store_word", store_word),
+    ("aml_dma_cuda_copy_1", tiles::copy::<1>),
+    ("aml_dma_cuda_copy_2", tiles::copy::<2>),
+    ("aml_dma_cuda_copy_4", tiles::copy::<4>),
+    ("aml_dma_cuda_copy_8", tiles::copy::<8>),
+    ("aml_dma_cuda_copy_16", tiles::copy::<16>),
+];
 
 /// The kernel of this name.
 pub fn named(name: &str) -> Option<Body> {

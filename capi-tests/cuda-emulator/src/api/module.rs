@@ -108,7 +108,7 @@ unsafe extern "C" fn cuLaunchKernel(
         // SAFETY: as the program promised.
         let parameters = unsafe { parameters(pointers, &function.parameters) }?;
         let (context, body) = (function.context.clone(), function.body);
-        let run = move || body(&Launch { context: &context, parameters });
+        let run = move || body(&Launch { context: &context, grid, block, parameters });
         stream.submit(Work::Kernel(Box::new(run))).map(drop)
     })
 }
