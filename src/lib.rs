@@ -13,6 +13,7 @@ mod copy;
 mod dma;
 mod error;
 mod few;
+mod kernel;
 mod lattice;
 mod layout;
 mod peer;

@@ -6,13 +6,14 @@ use crate::completion;
 use crate::copy::{self, CopyKind};
 use crate::error::{Error, Result};
 use crate::few::Few;
+use crate::kernel::{self, Job};
 use crate::lattice::{Lattice, Shape};
 use crate::layout::Layout;
 use crate::peer::DevicePair;
 use crate::plan::{Axis, Call, Grid, Plan};
 use crate::stream::StreamState;
 use cuda_driver::sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUmemorytype};
-use cuda_driver::{Code, Context, allocation_of};
+use cuda_driver::{Code, Context, MemorySort, allocation_of, is_managed, memory_sort};
 use libc::c_void;
 use std::ptr;
 
@@ -51,6 +52,13 @@ pub unsafe fn copy(
     if plan.calls() > 1 {
         in_one_allocation(&to)?;
         in_one_allocation(&from)?;
+        if route.peers.is_none() && on_device_of(state, &to) && on_device_of(state, &from) {
+            let job = Job::new(&grid, to.at(grid.dst) as u64, from.at(grid.src) as u64);
+            // SAFETY: both sides were found to lie in one allocation each of the stream's context.
+            if job.map_or(Ok(false), |job| unsafe { kernel::launch(state, &job) })? {
+                return Ok(());
+            }
+        }
     }
     let mut queued = false;
     let outcome = plan.each(|call| {
@@ -75,6 +83,15 @@ fn in_one_allocation(side: &Lattice) -> Result<()> {
     Err(cuda_driver::Error::new("cuPointerGetAttribute", Code::INVALID_VALUE).into())
 }
 
+/// Whether a kernel on the stream reaches that side: memory of the stream's own context, and not managed, which may be
+/// the host's at the moment.
+fn on_device_of(state: &StreamState, side: &Lattice) -> bool {
+    let pointer = side.lowest as *const c_void;
+    memory_sort(pointer) == MemorySort::Device
+        && !is_managed(pointer)
+        && Context::of_memory(pointer).is_ok_and(|owner| owner == state.context)
+}
+
 /// How the calls of one copy go to the driver.
 struct Route<'a> {
     state: &'a StreamState,
@@ -83,7 +100,7 @@ struct Route<'a> {
     /// Where the memory lies, as the kind says.
     dst: CUmemorytype,
     src: CUmemorytype,
-    /// The contexts of a copy between devices.
+    /// The contexts of the source and the destination of a copy that is not within the stream's own.
     peers: Option<(Context, Context)>,
 }
 
@@ -99,7 +116,10 @@ impl<'a> Route<'a> {
             CopyKind::DeviceToDevice => (DEVICE, DEVICE),
         };
         let peers = match kind {
-            CopyKind::DeviceToDevice => Some(pair.contexts(state.context)?).filter(|(src, dst)| src != dst),
+            CopyKind::DeviceToDevice => {
+                let own = (state.context, state.context);
+                Some(pair.contexts(state.context)?).filter(|peers| *peers != own)
+            }
             _ => None,
         };
         Ok(Route { state, kind, pair, dst, src, peers })
