@@ -31,6 +31,7 @@ struct emulator {
 	size_t (*live_registrations)(void);
 	int (*primary_count)(CUdevice device);
 	uint64_t (*calls)(const char *name);
+	uint64_t (*stale_uses)(void);
 	void (*log_start)(void);
 	void (*log_stop)(void);
 	size_t (*log_length)(void);
@@ -54,14 +55,12 @@ struct counts counts_now(void);
 /** Fails unless exactly as much exists as before. */
 void counts_require_same(struct counts before, const char *where);
 
-/** Fails when memory of the test or a context that it made still exists. */
+/** Fails when memory of the test or a context that it made still exists, or a call met a handle that is gone: a GPU's
+ * driver would most likely have crashed. */
 void emulator_require_clean(void);
 
 /** Number of logged calls of `name` (any, for NULL) that answered `result` (anything, for -1). */
 size_t logged(const char *name, int result);
-
-/** Fails when one of the logged calls met a handle that no longer existed: a GPU's driver would have crashed on it. */
-void require_no_stale_handle(void);
 
 #ifdef __cplusplus
 }
