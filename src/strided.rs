@@ -76,8 +76,11 @@ pub unsafe fn copy(
 /// Fails where some of many calls might be refused for their range: both ends must belong to one allocation, or both
 /// to none that CUDA knows of.
 fn in_one_allocation(side: &Lattice) -> Result<()> {
-    let allocation = |address: usize| allocation_of(address as *const c_void);
-    if allocation(side.lowest) == allocation(side.last) {
+    let within = match allocation_of(side.lowest as *const c_void) {
+        Some((start, size)) => side.last.wrapping_sub(start) < size,
+        None => allocation_of(side.last as *const c_void).is_none(),
+    };
+    if within {
         return Ok(());
     }
     Err(cuda_driver::Error::new("cuPointerGetAttribute", Code::INVALID_VALUE).into())

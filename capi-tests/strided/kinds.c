@@ -3,6 +3,7 @@
 #include "grid.h"
 #include "test.h"
 #include <stdint.h>
+#include <string.h>
 
 enum { ROW = AML_LAYOUT_ORDER_ROW_MAJOR, COLUMN = AML_LAYOUT_ORDER_COLUMN_MAJOR };
 
@@ -59,4 +60,31 @@ TEST(many_calls_are_taken_and_refused_as_blocks_are)
 	struct grid row = grid_dense(ROW, 8, 2, dims), column = grid_dense(COLUMN, 8, 2, dims);
 	every_kind(&row, &column);
 	every_kind(&column, &row);
+}
+
+TEST(registered_memory_is_copied_as_pinned_memory_is)
+{
+	const size_t dims[] = {12, 17};
+	use_device(0);
+	struct grid row = grid_dense(ROW, 8, 2, dims), column = grid_dense(COLUMN, 8, 2, dims);
+	size_t size = grid_bytes(&row), room = 3 * 4096, offset = 4096 + 40;
+	char *host = aligned_alloc(4096, room), *device = memory_new(DEVICE, size), *expected = malloc(size);
+	struct aml_dma *up = dma_new(cudaMemcpyHostToDevice), *down = dma_new(cudaMemcpyDeviceToHost);
+	memory_fill(host, room, 1);
+	CUDA(cuMemHostRegister(host + 4096, 2 * 4096, CU_MEMHOSTREGISTER_PORTABLE));
+	REQUIRE_EQ(grid_copy(up, &column, device, &row, host + offset, NULL), AML_SUCCESS);
+	grid_model(&column, expected, &row, host + offset);
+	memory_set(host + offset, size, 0);
+	REQUIRE_EQ(grid_copy(down, &column, host + offset, &column, device, NULL), AML_SUCCESS);
+	REQUIRE(memcmp(host + offset, expected, size) == 0);
+	REQUIRE_EQ(grid_copy(down, &row, host + offset, &column, device, NULL), AML_SUCCESS);
+	for (size_t i = 0; i < size; i++)
+		REQUIRE((unsigned char)host[offset + i] == memory_byte(1, offset + i));
+	CUDA(cuMemHostUnregister(host + 4096));
+	dma_end(up);
+	dma_end(down);
+	memory_free(DEVICE, device);
+	free(host);
+	free(expected);
+	leave_device(0);
 }

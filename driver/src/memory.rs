@@ -187,15 +187,21 @@ pub fn memory_sort(pointer: *const c_void) -> MemorySort {
     }
 }
 
-/// Where the allocation or registration that `pointer` points into begins; none where CUDA knows of none.
-pub fn allocation_of(pointer: *const c_void) -> Option<u64> {
+/// The first address and the size of the allocation or registration that `pointer` points into; none where CUDA knows
+/// of none.
+pub fn allocation_of(pointer: *const c_void) -> Option<(usize, usize)> {
     const CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: u32 = 11;
-    let mut start: u64 = 0;
-    // SAFETY: the attribute is an address; the driver only looks the other one up.
-    let answer = probe("cuPointerGetAttribute", unsafe {
-        cuPointerGetAttribute((&raw mut start).cast(), CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, pointer as u64)
-    });
-    answer.ok().map(|()| start)
+    const CU_POINTER_ATTRIBUTE_RANGE_SIZE: u32 = 12;
+    let attribute = |number| {
+        let mut value: usize = 0;
+        // SAFETY: both attributes are as wide as an address; the driver only looks the pointer up.
+        let answer = probe("cuPointerGetAttribute", unsafe {
+            cuPointerGetAttribute((&raw mut value).cast(), number, pointer as u64)
+        });
+        answer.ok().map(|()| value)
+    };
+    let size = attribute(CU_POINTER_ATTRIBUTE_RANGE_SIZE).filter(|&size| size != 0)?;
+    Some((attribute(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)?, size))
 }
 
 /// Whether `pointer` points to managed memory.
