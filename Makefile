@@ -31,7 +31,7 @@ demo: all core emulator
 	@sh scripts/demo.sh "$$TARGET"
 
 # Everything that can be tested without a GPU.
-check:
+check: emulator
 	@CARGO="$(CARGO)" sh scripts/check.sh
 
 lint:
