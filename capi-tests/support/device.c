@@ -1,6 +1,7 @@
 #include "device.h"
 #include "emulator.h"
 #include "test.h"
+#include <dlfcn.h>
 #include <string.h>
 
 int require_devices(int least)
@@ -42,8 +43,17 @@ int primary_is_active(int ordinal)
 CUcontext create_context(int ordinal)
 {
 	CUcontext context;
+	int version = 0;
 	require_devices(ordinal + 1);
-	CUDA(cuCtxCreate(&context, NULL, 0, ordinal));
+	CUDA(cuDriverGetVersion(&version));
+	if (version >= 12050) {
+		CUDA(cuCtxCreate(&context, NULL, 0, ordinal));
+	} else { /* the name that older drivers have */
+		CUresult (*create)(CUcontext *, unsigned, CUdevice);
+		*(void **)&create = dlsym(RTLD_DEFAULT, "cuCtxCreate_v2");
+		REQUIRE(create != NULL);
+		CUDA(create(&context, 0, ordinal));
+	}
 	return context;
 }
 

@@ -1,0 +1,2 @@
+// The same tests, as C++.
+#include "macros.c"
