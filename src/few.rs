@@ -17,19 +17,29 @@ pub struct Few<T> {
 
 impl<T: Copy + Default> Few<T> {
     /// An empty list.
+    #[inline]
     pub fn new() -> Few<T> {
         Few { place: [T::default(); FEW], heap: Vec::new(), len: 0 }
     }
 
     /// `len` default values.
+    #[inline]
     pub fn zeros(len: usize) -> Result<Few<T>> {
         let mut list = Few::new();
-        if len > FEW {
-            list.heap.try_reserve_exact(len).map_err(|_| Error::OutOfMemory)?;
-            list.heap.resize(len, T::default());
-        }
-        list.len = len;
+        list.lengthen(len)?;
         Ok(list)
+    }
+
+    /// Makes an empty list one of `len` default values.
+    #[inline]
+    pub fn lengthen(&mut self, len: usize) -> Result<()> {
+        debug_assert!(self.len == 0);
+        if len > FEW {
+            self.heap.try_reserve_exact(len).map_err(|_| Error::OutOfMemory)?;
+            self.heap.resize(len, T::default());
+        }
+        self.len = len;
+        Ok(())
     }
 
     /// Appends a value.
@@ -50,12 +60,14 @@ impl<T: Copy + Default> Few<T> {
 impl<T> Deref for Few<T> {
     type Target = [T];
 
+    #[inline]
     fn deref(&self) -> &[T] {
         if self.len > FEW { &self.heap } else { &self.place[..self.len] }
     }
 }
 
 impl<T> DerefMut for Few<T> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         if self.len > FEW { &mut self.heap } else { &mut self.place[..self.len] }
     }

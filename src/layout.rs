@@ -77,12 +77,11 @@ impl<'a> Layout<'a> {
         Ok(Access { dims, deref, reversed: false })
     }
 
-    /// The dimensions, in the order of `access`.
-    pub fn dims(&self, access: Access) -> Result<Few<usize>> {
-        let mut dims = Few::zeros(self.ndims()?)?;
+    /// The dimensions, in the order of `access`, into `dims`, which has `ndims` places.
+    pub fn dims(&self, access: Access, dims: &mut [usize]) -> Result<()> {
         // SAFETY: the function is given the state that belongs to it, and places for all dimensions.
         let code = unsafe { (access.dims)(self.raw.data, dims.as_mut_ptr()) };
-        if code == AML_SUCCESS { Ok(dims) } else { Err(Error::Operator(code)) }
+        if code == AML_SUCCESS { Ok(()) } else { Err(Error::Operator(code)) }
     }
 
     /// The address of the element at `coords`, which lie within the dimensions, in the order of `access`.
@@ -99,7 +98,8 @@ impl<'a> Layout<'a> {
             return Err(Error::NotSupported);
         };
         let access = Access { dims, deref, reversed: false };
-        let dims = self.dims(access)?;
+        let mut dims = Few::zeros(self.ndims()?)?;
+        self.dims(access, &mut dims)?;
         let element_size = self.element_size()?;
         let size = bytes(element_size, &dims)?;
         if size == 0 {

@@ -7,7 +7,7 @@ use crate::copy::{self, CopyKind};
 use crate::error::{Error, Result};
 use crate::few::Few;
 use crate::kernel::{self, Job};
-use crate::lattice::{Lattice, Shape};
+use crate::lattice::Lattice;
 use crate::layout::Layout;
 use crate::peer::DevicePair;
 use crate::plan::{Axis, Call, Grid, Plan};
@@ -17,7 +17,7 @@ use cuda_driver::{Code, Context, MemorySort, allocation_of, is_managed, memory_s
 use libc::c_void;
 use std::ptr;
 
-/// Copies the elements of one layout to those of another with the same coordinates.
+/// Copies the elements of one layout to those of another with the same coordinates. The context of `state` is current.
 ///
 /// # Safety
 /// The layouts are AML's, and their memory is as the driver wants it.
@@ -29,24 +29,35 @@ pub unsafe fn copy(
     pair: DevicePair,
 ) -> Result<()> {
     // SAFETY: the caller vouches for the layouts.
-    let (dst, src) = unsafe { (Shape::of(Layout::new(dst)?)?, Shape::of(Layout::new(src)?)?) };
-    if dst.element_size != src.element_size || *dst.dims != *src.dims {
+    let (dst, src) = unsafe { (Layout::new(dst)?, Layout::new(src)?) };
+    let (mut to, mut from) = (Lattice::new(dst)?, Lattice::new(src)?);
+    to.measure()?;
+    from.measure()?;
+    if !to.matches(&from) {
         return Err(Error::Invalid);
     }
-    if src.bytes()? == 0 {
+    let size = from.bytes()?;
+    if size == 0 {
         return Ok(());
     }
-    let (to, from) = (dst.lattice()?, src.lattice()?);
-    let mut axes = Few::new();
-    for (index, &length) in src.dims.iter().enumerate() {
-        axes.push(Axis { length, dst: to.steps[index], src: from.steps[index] })?;
-    }
-    let grid = Grid::new(src.element_size, &axes)?;
-    if grid.axes.is_empty() {
+    to.probe()?;
+    from.probe()?;
+    if to.are_one_block(&from) {
         // SAFETY: the caller vouches for the memory, which is one block on both sides.
+        return unsafe { copy::flat(state, kind, to.origin, from.origin, size, pair) };
+    }
+    to.bound()?;
+    from.bound()?;
+    let mut axes = Few::new();
+    for index in 0..from.ndims() {
+        let ((length, dst), (_, src)) = (to.dimension(index), from.dimension(index));
+        axes.push(Axis { length, dst, src })?;
+    }
+    let grid = Grid::new(from.element_size, &axes)?;
+    if grid.axes.is_empty() {
+        // SAFETY: as above.
         return unsafe { copy::flat(state, kind, to.at(grid.dst), from.at(grid.src), grid.run, pair) };
     }
-    let _current = state.context.enter()?;
     let plan = Plan::new(&grid, state.context.device()?.max_pitch()?)?;
     let route = Route::new(state, kind, pair)?;
     if plan.calls() > 1 {
