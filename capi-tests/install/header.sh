@@ -46,10 +46,8 @@ for language in c:c99 c:gnu99 c:c11 c:gnu11 c:c17 c:c2x c:c23 c++:c++11 c++:gnu+
 				;;
 			emulator) compile "$@" "$emulator"; compile "$@" "$emulator" "$core" ;;
 			toolkit)
-				for order in AML_NOT AML_BEFORE AML_AFTER; do
-					for runtime in RUNTIME_NOT RUNTIME_BEFORE RUNTIME_AFTER; do
-						compile "$@" -isystem toolkit-include "$core" -D$order -D$runtime
-					done
+				for order in "" "-DAML_BEFORE -DRUNTIME_AFTER" "-DAML_AFTER -DRUNTIME_BEFORE" "-DAML_BEFORE -DRUNTIME_BEFORE"; do
+					compile "$@" -isystem toolkit-include "$core" $order
 				done
 				compile "$@" -isystem toolkit-include -DRUNTIME_AFTER
 				;;

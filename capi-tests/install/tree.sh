@@ -37,7 +37,7 @@ done
 
 # The place where it was built is nobody's business; the prefix is named once a file, as a prefix.
 for file in lib64/pkgconfig/*.pc lib64/cmake/*/*.cmake; do
-	! grep -qF -e "$WORK/target" -e "$WORK/a source" -e "$TOP" "$file" || fail "$file names the build: $(cat "$file")"
+	! grep -qF -e "$WORK/target" -e "$WORK/a source" "$file" || fail "$file names the build: $(cat "$file")"
 	! grep -q '@[A-Z]*@' "$file" || fail "$file has a gap: $(cat "$file")"
 done
 [ "$(variable includedir aml-dma-cuda)" = "$PREFIX_DIR/include/aml-dma-cuda" ] || fail "headers in a directory of their own"
