@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::plan::{Axis, Grid};
 use crate::stream::StreamState;
-use cuda_driver::{Context, Function, Module};
+use cuda_driver::{Code, Context, Function, Module};
 use libc::c_void;
 use once_cell::sync::Lazy;
 use std::ffi::CString;
@@ -158,7 +158,10 @@ fn function(context: Context, word: usize) -> Option<Function> {
     if let Some(known) = find(&loaded()) {
         return known;
     }
-    let module = CString::new(text(word)).ok().and_then(|text| Module::load(&text).ok());
+    let module = match CString::new(text(word)).ok().map(|text| Module::load(&text)) {
+        Some(Err(error)) if error.code == Code::OUT_OF_MEMORY => return None, // it may be there the next time
+        loaded => loaded.and_then(cuda_driver::Result::ok),
+    };
     let function = module.and_then(|module| module.function(&CString::new(name(word)).ok()?).ok());
     let contexts: Vec<_> = loaded().iter().map(|entry| entry.context).collect();
     let gone: Vec<_> = contexts.into_iter().filter(|context| !context.lives()).collect();

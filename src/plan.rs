@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::few::Few;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// One dimension of a copy: so many steps, and how far apart they are on both sides, in bytes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

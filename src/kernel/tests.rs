@@ -1,6 +1,8 @@
 //! Jobs carried out tile by tile as the kernel's text does, against a plain copy.
 
 use super::*;
+use crate::plan::tests::{Pair, config, model, pairs, room};
+use proptest::prelude::*;
 
 fn axis(length: usize, dst: isize, src: isize) -> Axis {
     Axis { length, dst, src }
@@ -59,5 +61,77 @@ fn the_text_is_complete() {
         for left in ["AXIS", "SIZE", "TYPE", "DECLARE", "VALUE", "ROWS", "COLUMNS", "TILE"] {
             assert!(!code.contains(left), "{left} in the text for {word}");
         }
+    }
+}
+
+/// What the blocks of a launch do, by the parameters that they get. Both sides begin at address 0.
+fn carry_out(job: &Job, dst: &mut [u8], src: &[u8]) {
+    let values = job.parameters().map(|value| value as i64);
+    let [to, from, _turn, x_tiles, y_tiles] = values[..5] else { unreachable!() };
+    let axes: Vec<[i64; 3]> = values[5..].chunks_exact(3).map(|axis| [axis[0], axis[1], axis[2]]).collect();
+    for block in 0..i64::from(job.tiles) {
+        let mut rest = block / x_tiles / y_tiles;
+        let mut at = [to, from];
+        for [length, dst, src] in &axes[2..] {
+            at[0] += rest % length * dst;
+            at[1] += rest % length * src;
+            rest /= length;
+        }
+        assert_eq!(rest, 0, "more tiles than there are");
+        let within = |start: i64, length: i64| start * 32..(start * 32 + 32).min(length);
+        for x in within(block % x_tiles, axes[0][0]) {
+            for y in within(block / x_tiles % y_tiles, axes[1][0]) {
+                let place = |side: usize| {
+                    let place = at[side] + x * axes[0][1 + side] + y * axes[1][1 + side];
+                    assert_eq!(place % job.word as i64, 0, "a word at an odd address");
+                    place as usize
+                };
+                let (to, from) = (place(0), place(1));
+                dst[to..to + job.word].copy_from_slice(&src[from..from + job.word]);
+            }
+        }
+    }
+}
+
+fn check(pair: &Pair, dst: &[isize], src: &[isize], shift: usize) {
+    let axes: Vec<_> = (0..pair.dims.len()).map(|i| axis(pair.dims[i], dst[i], src[i])).collect();
+    let (dst_room, dst_origin) = room(pair.element_size, &pair.dims, dst);
+    let (src_room, src_origin) = room(pair.element_size, &pair.dims, src);
+    let source: Vec<u8> = (0..src_room + shift).map(|byte| (byte % 251) as u8).collect();
+    let (mut expected, mut found) = (vec![255; dst_room], vec![255; dst_room]);
+    let src_origin = src_origin + shift as isize;
+    model(pair.element_size, &axes, (&mut expected, dst_origin), (&source, src_origin));
+    let grid = Grid::new(pair.element_size, &axes).unwrap();
+    let job = Job::new(&grid, (dst_origin + grid.dst) as u64, (src_origin + grid.src) as u64).unwrap();
+    carry_out(&job, &mut found, &source);
+    assert!(expected == found, "{job:?}");
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn every_block_of_every_job_moves_what_it_should(pair in pairs(), shift in 0..17usize) {
+        check(&pair, &pair.steps(0), &pair.steps(1), shift);
+    }
+
+    #[test]
+    fn sources_that_go_backwards_or_stand_still_are_copied_by_blocks(
+        pair in pairs(),
+        factors in prop::collection::vec(-3..=3isize, 6),
+    ) {
+        let src: Vec<_> = (0..pair.dims.len()).map(|i| factors[i] * pair.element_size as isize).collect();
+        check(&pair, &pair.steps(0), &src, 0);
+    }
+
+    #[test]
+    fn transpositions_of_every_shape_are_copied_by_blocks(
+        rows in 1..80usize, columns in 1..80usize, planes in 1..4usize, element_size in 1..20usize,
+    ) {
+        let dims = vec![rows, columns, planes];
+        let e = element_size as isize;
+        let (r, c) = (rows as isize, columns as isize);
+        let pair = Pair { element_size, dims, strides: Default::default(), gaps: Default::default(), reversed: [false; 2] };
+        check(&pair, &[e, e * r, e * r * c], &[e * c, e, e * r * c], 0);
     }
 }

@@ -120,7 +120,7 @@ fn dense(element_size: usize, dims: &[usize], strides: &[usize], gaps: &[usize],
 }
 
 /// The bytes from the lowest to the end of the highest element, and where the origin lies among them.
-fn room(element_size: usize, dims: &[usize], steps: &[isize]) -> (usize, isize) {
+pub(crate) fn room(element_size: usize, dims: &[usize], steps: &[isize]) -> (usize, isize) {
     let ways = || dims.iter().zip(steps).map(|(&length, &step)| (length as isize - 1) * step);
     let below: isize = ways().filter(|way| *way < 0).sum();
     let above: isize = ways().filter(|way| *way > 0).sum();
@@ -128,7 +128,7 @@ fn room(element_size: usize, dims: &[usize], steps: &[isize]) -> (usize, isize) 
 }
 
 /// Copies element by element.
-fn model(element_size: usize, axes: &[Axis], dst: (&mut [u8], isize), src: (&[u8], isize)) {
+pub(crate) fn model(element_size: usize, axes: &[Axis], dst: (&mut [u8], isize), src: (&[u8], isize)) {
     let Some((axis, inner)) = axes.split_first() else {
         let (to, from) = (dst.1 as usize, src.1 as usize);
         return dst.0[to..to + element_size].copy_from_slice(&src.0[from..from + element_size]);
@@ -177,15 +177,15 @@ fn check(element_size: usize, dims: &[usize], dst: &[isize], src: &[isize], max_
 
 /// Random dimensions with strides and gaps for both sides.
 #[derive(Clone, Debug)]
-struct Pair {
-    element_size: usize,
-    dims: Vec<usize>,
-    strides: [Vec<usize>; 2],
-    gaps: [Vec<usize>; 2],
-    reversed: [bool; 2],
+pub(crate) struct Pair {
+    pub element_size: usize,
+    pub dims: Vec<usize>,
+    pub strides: [Vec<usize>; 2],
+    pub gaps: [Vec<usize>; 2],
+    pub reversed: [bool; 2],
 }
 
-fn pairs() -> impl Strategy<Value = Pair> {
+pub(crate) fn pairs() -> impl Strategy<Value = Pair> {
     use prop::collection::vec;
     let longest = |rank| [20usize, 12, 6, 4, 3, 3][rank - 1];
     (1..=6usize, prop::sample::select(&[1usize, 2, 3, 4, 8, 12, 16][..])).prop_flat_map(move |(rank, element_size)| {
@@ -197,14 +197,14 @@ fn pairs() -> impl Strategy<Value = Pair> {
 }
 
 impl Pair {
-    fn steps(&self, side: usize) -> Vec<isize> {
+    pub fn steps(&self, side: usize) -> Vec<isize> {
         dense(self.element_size, &self.dims, &self.strides[side], &self.gaps[side], self.reversed[side])
     }
 }
 
-fn config() -> ProptestConfig {
+pub(crate) fn config() -> ProptestConfig {
     // Miri runs these too, and has no file to remember failures in.
-    let cases = if cfg!(miri) { 8 } else { 2048 };
+    let cases = if cfg!(miri) { 8 } else { 1024 };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
