@@ -3,6 +3,9 @@
 //! A request takes this way: [`capi`] checks the arguments, `request` gets memory for it, `copy` (or the program's own
 //! operator) queues the copy on the DMA's stream through the crate `cuda-driver`, `completion` sees to it that the
 //! request turns to DONE by itself and can be waited for, `stream` and `context` know where all of that happens.
+//!
+//! A copy between layouts of any pitches, strides and orders goes by `strided`: `lattice` finds out where the elements
+//! lie, `plan` which calls of the driver that makes, and `kernel` takes over what would be many calls on one device.
 
 pub mod abi;
 mod boundary;

@@ -514,7 +514,8 @@ int aml_dma_cuda_memcpy_op(struct aml_layout *dst,
  * (those without gaps on both sides count as one) are one call; more, or distances that are no whole number of rows,
  * or wider than the device's limit for rows, take one call for each step along the dimensions left over, the ones
  * with the fewest steps. A transposition of m by n elements is min(m, n) calls of rows of one element, at about the
- * cost of as many copies; where both sides lie on the stream's device, one kernel does it.
+ * cost of as many copies. Where that many calls would stay within the memory of the stream's context, a kernel takes
+ * their place; the first one in a context takes the time of loading it, some tens of milliseconds.
  *
  * Pageable memory is treated as by CUDA's copies of rectangles. The two layouts must not overlap each other.
  *
