@@ -121,3 +121,41 @@ TEST(two_thousand_random_pairs_are_copied_exactly) { check_many(0x9e3779b97f4a7c
 TEST(two_thousand_others_are_copied_exactly) { check_many(0xd1b54a32d192ed03, 2000); }
 
 TEST(yet_two_thousand_others_are_copied_exactly) { check_many(0x8cb92ba72f3d8dd7, 2000); }
+
+TEST(a_reshaped_layout_is_copied_in_its_new_dimensions)
+{
+	static const size_t flat[] = {6, 20}, split[] = {6, 4, 5}, all[] = {120};
+	for (int order = AML_LAYOUT_ORDER_COLUMN_MAJOR; order <= AML_LAYOUT_ORDER_ROW_MAJOR; order++) {
+		use_device(0);
+		/* A matrix whose rows lie apart, in either order, seen in three dimensions; and a dense copy of it. */
+		struct grid apart = grid_dense(order, 8, 2, flat), dense = grid_dense(order, 8, 3, split);
+		apart.pitch[order == AML_LAYOUT_ORDER_ROW_MAJOR ? 1 : 0] += 3;
+		size_t size = grid_bytes(&apart);
+		char *from = memory_new(PINNED, size), *to = memory_new(DEVICE, 960), *back = memory_new(PINNED, 960);
+		memory_fill(from, size, 4);
+		struct aml_layout *whole = grid_layout(&apart, from), *seen, *there = grid_layout(&dense, to), *line, *here;
+		REQUIRE_EQ(aml_layout_reshape(whole, &seen, 3, split), AML_SUCCESS);
+		REQUIRE_EQ(aml_layout_reshape(there, &line, 1, all), AML_SUCCESS);
+		REQUIRE_EQ(aml_layout_duplicate(line, &here, back), AML_SUCCESS);
+		struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+		request *up = NULL, *down = NULL;
+		aml_dma_operator op = aml_dma_cuda_copy_layout;
+		REQUIRE_EQ(aml_dma_cuda_request_create(data_of(dma), &up, there, seen, op, NULL), AML_SUCCESS);
+		REQUIRE_EQ(aml_dma_cuda_request_create(data_of(dma), &down, here, line, op, NULL), AML_SUCCESS);
+		REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &up), AML_SUCCESS);
+		REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &down), AML_SUCCESS);
+		struct aml_layout *copied = grid_layout(&dense, back);
+		for (size_t i = 0; i < 120; i++) {
+			const size_t coords[] = {i % 6, i / 6 % 4, i / 24};
+			REQUIRE(memcmp(aml_layout_deref(copied, coords), aml_layout_deref(seen, coords), 8) == 0);
+		}
+		struct aml_layout *layouts[] = {whole, seen, there, line, here, copied};
+		for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+			aml_layout_destroy(&layouts[i]);
+		dma_end(dma);
+		memory_free(PINNED, from);
+		memory_free(PINNED, back);
+		memory_free(DEVICE, to);
+		leave_device(0);
+	}
+}

@@ -114,3 +114,32 @@ TEST(the_first_transposition_does_not_wait_for_another_stream)
 	leave_device(0);
 	REQUIRE(late == NULL);
 }
+
+enum { THREADS = 16 };
+static pthread_barrier_t together;
+static CUcontext shared;
+
+static void *transpose_at_once(void *unused)
+{
+	static const size_t dims[] = {50, 70};
+	struct grid row = grid_dense(ROW, 8, 2, dims), column = grid_dense(COLUMN, 8, 2, dims);
+	CUDA(cuCtxSetCurrent(shared));
+	pthread_barrier_wait(&together);
+	for (int round = 0; round < 5; round++)
+		grid_check(cudaMemcpyDeviceToDevice, &column, DEVICE, &row, DEVICE);
+	CUDA(cuCtxSetCurrent(NULL));
+	return unused;
+}
+
+TEST(threads_may_race_for_the_first_transposition)
+{
+	pthread_t threads[THREADS];
+	shared = use_device(0);
+	REQUIRE(pthread_barrier_init(&together, NULL, THREADS) == 0);
+	for (int i = 0; i < THREADS; i++)
+		REQUIRE(pthread_create(&threads[i], NULL, transpose_at_once, NULL) == 0);
+	for (int i = 0; i < THREADS; i++)
+		REQUIRE(pthread_join(threads[i], NULL) == 0);
+	pthread_barrier_destroy(&together);
+	leave_device(0);
+}
