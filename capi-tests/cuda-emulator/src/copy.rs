@@ -78,7 +78,7 @@ pub fn asynchronous(stream: &Arc<Stream>, form: Form, dst: usize, src: usize, le
 
 /// The source may be reused at once: small ones are taken along, of large ones only the end is still on its way.
 fn from_pageable(stream: &Arc<Stream>, dst: usize, src: usize, len: usize) -> Result {
-    let head = if len > INLINE { len - INLINE } else { 0 };
+    let head = len.saturating_sub(INLINE);
     if head > 0 {
         stream.submit(Work::Copy { dst, src, len: head })?.wait();
         stream.check()?;

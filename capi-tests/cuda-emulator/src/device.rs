@@ -88,7 +88,7 @@ pub fn peers(one: &Device, other: &Device) -> bool {
 /// An attribute by its number in CUdevice_attribute; the values are those of an H200.
 pub fn attribute(device: &Device, number: c_int) -> Result<c_int> {
     Ok(match number {
-        1 | 2 | 3 => 1024,
+        1..=3 => 1024,
         4 => 64,
         5 => 2147483647,
         6 | 7 => 65535,
@@ -143,7 +143,7 @@ pub fn attribute(device: &Device, number: c_int) -> Result<c_int> {
         120 => 1,
         122 | 123 => 1,
         126 => 4,
-        1..=147 => 0,
+        _ if (1..=147).contains(&number) => 0,
         _ => return Err(CUDA_ERROR_INVALID_VALUE),
     })
 }

@@ -8,9 +8,9 @@ use std::ffi::{c_char, c_int, c_uint};
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuDeviceGet(place: *mut CUdevice, ordinal: c_int) -> CUresult {
-    // SAFETY: NULL or valid for writes.
     call(Entry::cuDeviceGet, || {
         needed(place)?;
+        // SAFETY: not NULL, so valid for writes.
         unsafe { put(place, device::get(ordinal)?.ordinal) }
     })
 }

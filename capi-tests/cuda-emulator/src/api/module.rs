@@ -76,7 +76,6 @@ unsafe fn parameters(pointers: *mut *mut c_void, sizes: &[usize]) -> Result<Vec<
 }
 
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "CUDA's own signature")]
 unsafe extern "C" fn cuLaunchKernel(
     function: CUfunction,
     grid_x: c_uint,
