@@ -47,7 +47,7 @@ static void UNUSED say(const char *format, ...)
 		}                                            \
 	} while (0)
 
-#define WATCHDOG 100 /* seconds, far more than anything here takes */
+#define WATCHDOG 60 /* seconds, far more than anything here takes */
 
 /** Prints how a child ended, unless it ended well, and answers whether it was cut short. */
 static int UNUSED ended(pid_t child)
