@@ -29,7 +29,7 @@ void test_skip(const char *why) __attribute__((noreturn));
 /** From now on what the test prints is no failure. */
 void test_may_print(void);
 
-/** From now on what the test leaves behind is no failure: it ends with a context that failed, or in another process. */
+/** From now on what the test leaves behind is no failure: it ends with a context that failed, or went away by force. */
 void test_may_leave(void);
 
 #define TEST_OF_KIND(function, emulated)                                                         \
