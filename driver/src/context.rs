@@ -90,7 +90,7 @@ impl Device {
     }
 }
 
-/// The id of a context: tells a context from a later one with the same handle. 0 on drivers before 12, which do not tell.
+/// The id of a context: tells a context from a later one with the same handle.
 fn context_id(handle: CUcontext) -> Result<c_ulonglong> {
     static OLD_DRIVER: AtomicBool = AtomicBool::new(false);
     if !OLD_DRIVER.load(Ordering::Relaxed) {
@@ -104,7 +104,7 @@ fn context_id(handle: CUcontext) -> Result<c_ulonglong> {
     let mut version = 0;
     // SAFETY: as above.
     probe("cuCtxGetApiVersion", unsafe { cuCtxGetApiVersion(handle, &mut version) })?;
-    Ok(0)
+    crate::token::id_of_life(handle)
 }
 
 impl Context {

@@ -9,6 +9,7 @@ mod memory;
 mod module;
 mod process;
 mod stream;
+mod token;
 
 pub use context::{Context, Device, Entered, primary_context, runtime_device};
 pub use cust::sys;
