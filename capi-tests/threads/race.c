@@ -175,7 +175,7 @@ TEST(many_threads_make_and_destroy_dmas)
 	in_threads(16, own_dmas);
 	struct counts after = counts_now();
 	REQUIRE(after.streams == before.streams && after.primary[0] == before.primary[0]);
-	REQUIRE(after.events <= before.events + 16 && after.registrations == before.registrations);
+	REQUIRE(after.events <= before.events + 512 && after.registrations == before.registrations);
 	REQUIRE(memory_holds(device, 16 * SIZE, 1));
 	end();
 }
