@@ -22,6 +22,7 @@ mod layout;
 mod peer;
 mod plan;
 mod request;
+mod reserve;
 mod staging;
 pub mod statics;
 mod straggler;

@@ -1,20 +1,46 @@
 //! Threads of the library's own: they leave the program's signals alone, and run where the process may.
 
+use libc::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 const STACK: usize = 256 << 10;
 
 /// Starts a thread, and tells whether there is one now.
-pub fn start(work: impl FnOnce() + Send + 'static) -> bool {
-    without_signals(|| {
-        let thread = std::thread::Builder::new().name("aml-dma-cuda".into()).stack_size(STACK);
-        thread
-            .spawn(|| {
-                follow_process();
-                work();
-            })
-            .is_ok()
-    })
+///
+/// Not by the standard library, which ends the process where memory has run out.
+pub fn start<F: FnOnce() + Send + 'static>(work: F) -> bool {
+    let work = Box::into_raw(Box::new(work));
+    // SAFETY: the attributes are initialised, and `run` gets what it wants.
+    let started = without_signals(|| unsafe {
+        let mut thread = std::mem::zeroed();
+        let mut attributes = std::mem::zeroed();
+        if libc::pthread_attr_init(&mut attributes) != 0 {
+            return false;
+        }
+        libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
+        libc::pthread_attr_setstacksize(&mut attributes, STACK);
+        let code = libc::pthread_create(&mut thread, &attributes, run::<F>, work.cast());
+        libc::pthread_attr_destroy(&mut attributes);
+        code == 0
+    });
+    if !started {
+        // SAFETY: no thread took it.
+        drop(unsafe { Box::from_raw(work) });
+    }
+    started
+}
+
+extern "C" fn run<F: FnOnce()>(work: *mut c_void) -> *mut c_void {
+    // SAFETY: `start` gave it away, with this type; the name ends in NUL.
+    let work = unsafe {
+        libc::pthread_setname_np(libc::pthread_self(), c"aml-dma-cuda".as_ptr());
+        Box::from_raw(work.cast::<F>())
+    };
+    follow_process();
+    let _ = catch_unwind(AssertUnwindSafe(work)); // a panic ends this thread alone
+    ptr::null_mut()
 }
 
 /// Runs `work` with all signals blocked: a thread that it starts leaves them to the program's own.

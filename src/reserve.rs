@@ -1,0 +1,115 @@
+//! The allocator of the library: the system's, and a reserve for when that has nothing left.
+//!
+//! What a call needs much memory for is asked for in ways that can fail, and answered with `-AML_ENOMEM`. The small
+//! pieces in which Rust keeps its books cannot fail without ending the process, which is not ours to end: they come
+//! from here, when all else is gone, and go back as soon as they are not needed.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::UnsafeCell;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const SIZE: usize = 1024;
+const COUNT: usize = 64;
+
+#[repr(align(128))]
+struct Piece(UnsafeCell<[u8; SIZE]>);
+
+struct Reserve {
+    pieces: [Piece; COUNT],
+    /// A bit for each piece that is in use.
+    used: AtomicU64,
+}
+
+// SAFETY: a piece belongs to whoever set its bit.
+unsafe impl Sync for Reserve {}
+
+static RESERVE: Reserve =
+    Reserve { pieces: [const { Piece(UnsafeCell::new([0; SIZE])) }; COUNT], used: AtomicU64::new(0) };
+
+impl Reserve {
+    /// A piece, or NULL where none is large enough or left.
+    #[cold]
+    fn take(&self, layout: Layout) -> *mut u8 {
+        if layout.size() > SIZE || layout.align() > align_of::<Piece>() {
+            return ptr::null_mut();
+        }
+        let mut used = self.used.load(Ordering::Relaxed);
+        loop {
+            let free = used.trailing_ones() as usize;
+            if free == COUNT {
+                return ptr::null_mut();
+            }
+            match self.used.compare_exchange_weak(used, used | 1 << free, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return self.pieces[free].0.get().cast(),
+                Err(now) => used = now,
+            }
+        }
+    }
+
+    /// The number of the piece at `pointer`, if it is one.
+    fn index_of(&self, pointer: *mut u8) -> Option<usize> {
+        let distance = (pointer as usize).wrapping_sub(self.pieces.as_ptr() as usize);
+        (distance < COUNT * SIZE).then_some(distance / SIZE)
+    }
+
+    #[cold]
+    fn give_back(&self, index: usize) {
+        self.used.fetch_and(!(1 << index), Ordering::Release);
+    }
+}
+
+struct WithReserve;
+
+#[global_allocator]
+static ALLOCATOR: WithReserve = WithReserve;
+
+// SAFETY: memory is the system's, or a piece that nobody else has and that is large enough and aligned.
+unsafe impl GlobalAlloc for WithReserve {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller vouches for the layout.
+        let memory = unsafe { System.alloc(layout) };
+        if memory.is_null() { RESERVE.take(layout) } else { memory }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        match RESERVE.index_of(memory) {
+            Some(index) => RESERVE.give_back(index),
+            // SAFETY: the memory came from `alloc` with this layout, and from no reserve.
+            None => unsafe { System.dealloc(memory, layout) },
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller vouches for the layout.
+        let memory = unsafe { System.alloc_zeroed(layout) };
+        if !memory.is_null() {
+            return memory;
+        }
+        let piece = RESERVE.take(layout);
+        if !piece.is_null() {
+            // SAFETY: the piece is as large as the layout says.
+            unsafe { piece.write_bytes(0, layout.size()) };
+        }
+        piece
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if RESERVE.index_of(memory).is_none() {
+            // SAFETY: the memory came from the system with this layout.
+            let moved = unsafe { System.realloc(memory, layout, size) };
+            if !moved.is_null() {
+                return moved;
+            }
+        }
+        // SAFETY: the caller vouches for size and alignment; both blocks have the bytes that are copied.
+        unsafe {
+            let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !moved.is_null() {
+                ptr::copy_nonoverlapping(memory, moved, size.min(layout.size()));
+                self.dealloc(memory, layout);
+            }
+            moved
+        }
+    }
+}
