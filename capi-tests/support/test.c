@@ -111,7 +111,7 @@ static int supervise(const struct test *test)
 		verdict = "FAILED";
 	else if (about.st_size && !wishes->may_print)
 		code = 1, verdict = "FAILED: it printed";
-	if (code)
+	if (code || wishes->may_print)
 		show(output);
 	fprintf(stderr, "%s: %s\n", test->name, verdict);
 	close(output);
