@@ -123,6 +123,20 @@ TEST(elements_with_gaps_are_not_supported)
 	end();
 }
 
+TEST(elements_in_another_order_are_not_supported)
+{
+	begin();
+	for (int side = 0; side < 2; side++) {
+		struct test_layout *odd = side ? &dst : &src;
+		layout_dense(&src, from, 4, 2, (const size_t[]){5, 7});
+		layout_dense(&dst, to, 4, 2, (const size_t[]){5, 7});
+		odd->distance[0] = 7 * 4; /* one block without gaps, whose last element lies where it should */
+		odd->distance[1] = 4;
+		REQUIRE_EQ(move(), -AML_ENOTSUP);
+	}
+	end();
+}
+
 TEST(the_distance_in_a_dimension_of_one_means_nothing)
 {
 	begin();
