@@ -163,12 +163,8 @@ impl Context {
         if !self.lives() {
             return Err(Error::new("cuCtxGetId", Code::CONTEXT_IS_DESTROYED));
         }
-        if current_handle()? == self.handle {
-            return Ok(Entered { pushed: false });
-        }
         // SAFETY: the context lives.
-        check("cuCtxPushCurrent", unsafe { cuCtxPushCurrent_v2(self.handle) })?;
-        Ok(Entered { pushed: true })
+        unsafe { Entered::into(self.handle) }
     }
 
     /// The device that the context is on.
@@ -201,15 +197,44 @@ fn current_handle() -> Result<CUcontext> {
 /// A context that was made current; dropping it brings back the one before.
 #[must_use]
 pub struct Entered {
-    pushed: bool,
+    /// NULL where it was current already.
+    pushed: CUcontext,
+}
+
+impl Entered {
+    /// Makes the context of a handle current.
+    ///
+    /// # Safety
+    /// The context lives.
+    #[inline]
+    pub(crate) unsafe fn into(handle: CUcontext) -> Result<Entered> {
+        if current_handle()? == handle {
+            return Ok(Entered { pushed: ptr::null_mut() });
+        }
+        // SAFETY: the caller vouches for the handle.
+        check("cuCtxPushCurrent", unsafe { cuCtxPushCurrent_v2(handle) })?;
+        Ok(Entered { pushed: handle })
+    }
 }
 
 impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
-        if self.pushed {
-            let mut popped = ptr::null_mut();
-            // SAFETY: `popped` is valid for a write. Nothing can be done about a failure.
+        let mut popped = ptr::null_mut();
+        // SAFETY: `popped` is valid for a write.
+        if !self.pushed.is_null() && unsafe { cuCtxPopCurrent_v2(&mut popped) } != 0 {
+            self.pop_again();
+        }
+    }
+}
+
+impl Entered {
+    /// A failure may be that of earlier work, and the context gone from the stack. Where it is still there, it must go.
+    #[cold]
+    fn pop_again(&self) {
+        let mut popped = ptr::null_mut();
+        if current_handle() == Ok(self.pushed) {
+            // SAFETY: `popped` is valid for a write. Nothing can be done about another failure.
             unsafe { cuCtxPopCurrent_v2(&mut popped) };
         }
     }

@@ -1,7 +1,8 @@
 //! What stands for a context's id on drivers before CUDA 12, which do not tell it: a page registered in the context.
 //! A registration goes with its context, and CUDA numbers each anew, so its number is that of the context's life.
 
-use crate::error::{Result, check, probe};
+use crate::context::Entered;
+use crate::error::{Result, probe};
 use crate::ffi::*;
 use cust::sys::CUcontext;
 use libc::{c_ulonglong, c_void};
@@ -19,13 +20,10 @@ pub fn id_of_life(handle: CUcontext) -> Result<c_ulonglong> {
         return Ok(number);
     }
     // SAFETY: the context is alive.
-    check("cuCtxPushCurrent", unsafe { cuCtxPushCurrent_v2(handle) })?;
+    let _current = unsafe { Entered::into(handle) }?;
     // SAFETY: the page is mapped for good. Another thread may have been faster, and then this is refused.
     let registered = probe("cuMemHostRegister", unsafe { cuMemHostRegister_v2(page, PAGE, 0) });
     let number = number_of(page);
-    let mut popped = ptr::null_mut();
-    // SAFETY: `popped` is valid for a write.
-    check("cuCtxPopCurrent", unsafe { cuCtxPopCurrent_v2(&mut popped) })?;
     number.or(registered.map(|()| 0))
 }
 
