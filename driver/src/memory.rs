@@ -169,6 +169,8 @@ pub enum MemorySort {
     Pinned,
     /// Memory of a device, or managed memory.
     Device,
+    /// The driver does not say, because something has failed.
+    Unknown,
 }
 
 /// What sort of memory `pointer` points to, as the current context sees it.
@@ -181,7 +183,8 @@ pub fn memory_sort(pointer: *const c_void) -> MemorySort {
         cuPointerGetAttribute((&raw mut sort).cast(), CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer as u64)
     });
     match (answer, sort) {
-        (Err(_), _) => MemorySort::Pageable,
+        (Err(error), _) if error.code == Code::INVALID_VALUE => MemorySort::Pageable, // its way to say so
+        (Err(_), _) => MemorySort::Unknown,
         (Ok(()), CU_MEMORYTYPE_HOST) => MemorySort::Pinned,
         (Ok(()), _) => MemorySort::Device,
     }
