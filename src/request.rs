@@ -381,9 +381,16 @@ impl Slab {
     fn register(&self) -> Result<()> {
         // SAFETY: the memory is mapped, and never unmapped.
         let registration = unsafe { Registration::new(self.first.as_ptr().cast(), self.count * size_of::<Slot>()) }?;
-        let same = registration.device_pointer()? == self.first.as_ptr() as u64;
-        registration.into_raw();
-        if same { Ok(()) } else { Err(Error::NotSupported) }
+        match registration.device_pointer() {
+            Ok(pointer) if pointer == self.first.as_ptr() as u64 => {
+                registration.into_raw();
+                Ok(())
+            }
+            answer => {
+                registration.end()?;
+                Err(answer.map_or_else(Error::from, |_| Error::NotSupported))
+            }
+        }
     }
 
     fn slots(&self) -> impl Iterator<Item = NonNull<Slot>> {
