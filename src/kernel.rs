@@ -7,7 +7,7 @@ use crate::stream::StreamState;
 use cuda_driver::{Code, Context, Function, Module};
 use libc::c_void;
 use once_cell::sync::Lazy;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::sync::{Mutex, MutexGuard};
 
 #[cfg(test)]
@@ -112,11 +112,11 @@ fn name(word: usize) -> String {
     format!("aml_dma_cuda_copy_{word}")
 }
 
-/// The text of that kernel.
-fn text(word: usize) -> String {
-    let mut text = TEXT.to_owned();
-    for axis in ["a", "b", "c", "d", "e", "f"] {
-        text = text.replace(&format!("AXIS({axis})"), &AXIS.replace('@', axis));
+/// The text of that kernel, with a zero behind it; none where memory has run out.
+fn text(word: usize) -> Option<String> {
+    let mut text = replace(TEXT, "AXIS(a)", &AXIS.replace('@', "a"))?;
+    for axis in ["b", "c", "d", "e", "f"] {
+        text = replace(&text, &format!("AXIS({axis})"), &AXIS.replace('@', axis))?;
     }
     let (kind, declaration) = match word {
         16 => ("v2.u64".to_owned(), format!(".reg .u64 %low<{WORDS}>, %high<{WORDS}>;")),
@@ -126,15 +126,31 @@ fn text(word: usize) -> String {
     let step = TILE / WORDS;
     for index in 0..WORDS {
         let value = if word == 16 { format!("{{%low{index}, %high{index}}}") } else { format!("%value{index}") };
-        text = text
-            .replace(&format!("VALUE{index}"), &value)
-            .replace(&format!("ROWS{index}"), &(index * step * (TILE + 1) * word).to_string())
-            .replace(&format!("COLUMNS{index}"), &(index * step * word).to_string());
+        text = replace(&text, &format!("VALUE{index}"), &value)?;
+        text = replace(&text, &format!("ROWS{index}"), &(index * step * (TILE + 1) * word).to_string())?;
+        text = replace(&text, &format!("COLUMNS{index}"), &(index * step * word).to_string())?;
     }
-    text.replace("DECLARE", &declaration)
-        .replace("TILE", &(TILE * (TILE + 1) * word).to_string())
-        .replace("SIZE", &word.to_string())
-        .replace("TYPE", &kind)
+    text = replace(&text, "DECLARE", &declaration)?;
+    text = replace(&text, "TILE", &(TILE * (TILE + 1) * word).to_string())?;
+    text = replace(&text, "SIZE", &word.to_string())?;
+    text = replace(&text, "TYPE", &kind)?;
+    text.push('\0'); // `replace` left room for it
+    Some(text)
+}
+
+/// `text` with each `from` made a `to`, and room for one byte more. The standard library's ends the process where
+/// there is no memory for a text of this size.
+fn replace(text: &str, from: &str, to: &str) -> Option<String> {
+    let mut result = String::new();
+    result.try_reserve_exact(text.len() + text.matches(from).count() * to.len() + 1).ok()?;
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(from) {
+        result.push_str(before);
+        result.push_str(to);
+        rest = after;
+    }
+    result.push_str(rest);
+    Some(result)
 }
 
 /// The kernel for words of one size in one context; none where it could not be had.
@@ -158,20 +174,28 @@ fn function(context: Context, word: usize) -> Option<Function> {
     if let Some(known) = find(&loaded()) {
         return known;
     }
-    let module = match CString::new(text(word)).ok().map(|text| Module::load(&text)) {
+    let text = text(word)?;
+    let module = match CStr::from_bytes_with_nul(text.as_bytes()).ok().map(Module::load) {
         Some(Err(error)) if error.code == Code::OUT_OF_MEMORY => return None, // it may be there the next time
         loaded => loaded.and_then(cuda_driver::Result::ok),
     };
-    let function = module.and_then(|module| module.function(&CString::new(name(word)).ok()?).ok());
+    let made = module.and_then(|module| {
+        let function = CString::new(name(word)).ok().and_then(|name| module.function(&name).ok());
+        if function.is_none() {
+            let _ = module.unload();
+        }
+        Some((module, function?))
+    });
     let contexts: Vec<_> = loaded().iter().map(|entry| entry.context).collect();
     let gone: Vec<_> = contexts.into_iter().filter(|context| !context.lives()).collect();
     let mut list = loaded();
     if let Some(known) = find(&list) {
         drop(list);
-        let _ = module.map(Module::unload); // another thread was faster
+        let _ = made.map(|(module, _)| module.unload()); // another thread was faster
         return known;
     }
     list.retain(|entry| !gone.contains(&entry.context));
+    let function = made.map(|(_, function)| function);
     list.push(Loaded { context, word, function });
     function
 }
