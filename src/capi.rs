@@ -147,7 +147,7 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
         return code;
     }
     guard(|| {
-        let _current = state.context.enter()?;
+        let _current = state.context.enter().inspect_err(|_| completion::drain(&state))?;
         request.map_or(Ok(()), |(request, req)| request.mark(req))
     })
 }
@@ -236,7 +236,7 @@ impl Reserved {
     fn mark(mut self, req: NonNull<*mut aml_dma_request>) -> Result<()> {
         let mut request = self.0.take().expect("it is there until it is marked");
         if let Err(error) = completion::mark(&mut request, copy::queued()) {
-            completion::drain(request.stream_state().stream);
+            completion::drain(request.stream_state());
             self.0 = Some(request);
             return Err(error);
         }
@@ -308,7 +308,13 @@ pub unsafe extern "C" fn aml_dma_cuda_request_destroy(
 pub unsafe extern "C" fn aml_dma_cuda_barrier(data: *mut aml_dma_data) -> c_int {
     guard(|| {
         // SAFETY: the caller vouches for `data`.
-        let (state, _) = unsafe { locate(data.cast()) }?;
+        let located = unsafe { locate(data.cast()) };
+        let (state, _) = located.inspect_err(|_| {
+            // SAFETY: as above. One call that was refused must not let go of copies that are under way.
+            if let Ok((state, _)) = unsafe { locate(data.cast()) } {
+                completion::drain(&state);
+            }
+        })?;
         dma::barrier(&state)
     })
 }

@@ -96,13 +96,16 @@ fn record(state: &StreamState, request: &mut Request) -> Result<usize> {
     Ok(state.unmarked.push(request.mark()))
 }
 
-/// Marks what has lain still on a stream.
-pub fn mark_stragglers(state: &StreamState) {
-    if !state.is_closed()
-        && let Ok(_current) = state.context.enter()
-    {
-        flush(state);
+/// Marks what has lain still on a stream. False when that has to be tried again.
+pub fn mark_stragglers(state: &StreamState) -> bool {
+    if state.is_closed() {
+        return true;
     }
+    match state.context.enter() {
+        Ok(_current) => flush(state),
+        Err(_) => return !state.context.lives(),
+    }
+    true
 }
 
 /// Sees to the requests that nobody has seen to yet, unless another thread is at it. The context is current.
@@ -159,10 +162,12 @@ impl Batch {
 
     /// Has the words written, and tells how many of them will be.
     fn try_submit(&self, state: &StreamState) -> usize {
-        let Ok(side) = state.side() else { return 0 };
-        if self.let_wait(side).is_err() {
-            return 0;
-        }
+        let side = match state.side() {
+            Ok(side) if self.let_wait(side).is_ok() => side,
+            // The copies' own stream comes behind them anyway. It is another one on each thread where it is the thread's.
+            _ if !state.stream.is_per_thread() => state.stream,
+            _ => return 0,
+        };
         if state.pool.device_writes.load(Ordering::Relaxed) {
             let mut words = [std::ptr::null_mut(); WORDS_PER_WRITE];
             for (word, mark) in words.iter_mut().zip(self.marks()) {
@@ -175,8 +180,12 @@ impl Batch {
                 Err(_) => state.pool.device_writes.store(false, Ordering::Relaxed),
             }
         }
-        // SAFETY: the argument is a status word, kept until it was written.
-        self.marks().take_while(|mark| unsafe { side.call(request::done, mark.argument()) }.is_ok()).count()
+        let call = |mark: &Mark| {
+            // SAFETY: the argument is a status word, kept until it was written.
+            let call = |stream: Stream| unsafe { stream.call(request::done, mark.argument()) };
+            call(side).is_ok() || !state.stream.is_per_thread() && call(state.stream).is_ok()
+        };
+        self.marks().take_while(call).count()
     }
 
     /// Lets `side` wait for the copies.
@@ -200,8 +209,21 @@ impl Batch {
 /// Waits for a request and frees it; later work on the stream need not be done.
 pub fn wait(request: Request) -> Result<()> {
     let outcome = await_done(&request);
+    if outcome.is_err() {
+        drain_behind(&request);
+    }
     free(request);
     outcome
+}
+
+/// Waits for the copy of `request`, whose failure is going to be reported: nothing may be written afterwards.
+#[cold]
+fn drain_behind(request: &Request) {
+    let state = request.stream_state();
+    let waited = request.event().is_some_and(|event| event.synchronize().is_ok());
+    if !waited && !state.is_closed() && !state.stream.is_per_thread() {
+        drain(state);
+    }
 }
 
 fn await_done(request: &Request) -> Result<()> {
@@ -249,6 +271,14 @@ fn free(request: Request) {
 
 /// Waits for all work of the stream, and until each request that was made on it before is DONE.
 pub fn settle(state: &StreamState, context: Context) -> Result<()> {
+    let settled = try_settle(state, context);
+    if settled.is_err() {
+        drain(state);
+    }
+    settled
+}
+
+fn try_settle(state: &StreamState, context: Context) -> Result<()> {
     let _current = context.enter()?;
     let requests = state.outstanding.load(Ordering::Acquire) > 0;
     if requests {
@@ -287,11 +317,13 @@ fn asked_twice(question: impl Fn() -> cuda_driver::Result<bool>) -> Result<bool>
     Ok(question().or_else(|_| question())?)
 }
 
-/// Waits for work that was queued and cannot be answered for otherwise. Its context is current. A failure has been
-/// reported already, or the device is lost and nothing moves any more.
-pub fn drain(stream: Stream) {
-    if await_stream(stream).is_err() {
-        let _ = stream.synchronize();
+/// Waits for all work of the stream after a failure, before that is reported: nothing may be written to the program's
+/// memory afterwards. Where this fails as well the context is gone or the device lost, and nothing moves any more.
+#[cold]
+pub fn drain(state: &StreamState) {
+    let Ok(_current) = state.context.enter() else { return };
+    if await_stream(state.stream).is_err() {
+        let _ = state.stream.synchronize();
     }
 }
 

@@ -108,7 +108,7 @@ pub unsafe fn copy(
         Direction::Down => Ok(()),
     });
     if fenced.is_err() {
-        drain(state.stream); // no chunk may arrive after the error was returned
+        drain(state); // no chunk may arrive after the error was returned
     }
     fenced.map(|()| true)
 }

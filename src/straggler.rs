@@ -91,7 +91,9 @@ impl Watch {
             }
             for stream in &still {
                 stream.watched.store(false, Ordering::Release);
-                completion::mark_stragglers(stream);
+                if !completion::mark_stragglers(stream) && !stream.watched.swap(true, Ordering::AcqRel) {
+                    watch(stream);
+                }
             }
             drop(still); // this may destroy a stream
             self.busy.store(false, Ordering::SeqCst);

@@ -88,10 +88,14 @@ impl StreamState {
             return Ok(());
         }
         cuda_driver::ready()?;
-        let _current = self.context.enter()?;
+        let entered = self.context.enter();
+        if entered.is_err() && !self.context.lives() {
+            return Ok(entered.map(drop)?); // it took the streams along
+        }
+        // One call that was refused must not cost the streams: they can be destroyed from anywhere.
         let side = self.existing_side().map_or(Ok(()), Stream::destroy);
         let own = if self.owned { self.stream.destroy() } else { Ok(()) };
-        Ok(side.and(own)?)
+        Ok(side.and(own).and(entered.map(drop))?)
     }
 
     /// Whether the streams are gone.

@@ -79,7 +79,7 @@ pub unsafe fn copy(
         Ok(())
     });
     if outcome.is_err() && queued {
-        completion::drain(state.stream); // nothing may write to the caller's memory after the error
+        completion::drain(state); // nothing may write to the caller's memory after the error
     }
     outcome
 }
