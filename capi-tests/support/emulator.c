@@ -30,6 +30,7 @@ static void look_up(void)
 		{&controls.live_host_allocations, "cuemu_live_host_allocations"},
 		{&controls.live_managed_allocations, "cuemu_live_managed_allocations"},
 		{&controls.live_registrations, "cuemu_live_registrations"},
+		{&controls.live_modules, "cuemu_live_modules"},
 		{&controls.primary_count, "cuemu_primary_count"},
 		{&controls.calls, "cuemu_calls"},
 		{&controls.stale_uses, "cuemu_stale_uses"},

@@ -29,6 +29,7 @@ struct emulator {
 	size_t (*live_host_allocations)(void);
 	size_t (*live_managed_allocations)(void);
 	size_t (*live_registrations)(void);
+	size_t (*live_modules)(void);
 	int (*primary_count)(CUdevice device);
 	uint64_t (*calls)(const char *name);
 	uint64_t (*stale_uses)(void);
