@@ -10,7 +10,6 @@ use crate::peer::DevicePair;
 use crate::request::Request;
 use crate::stream::{self, StreamState};
 use crate::{completion, dma, statics, strided};
-use cuda_driver::Stream;
 use libc::{FILE, c_char, c_int, c_void};
 use std::ffi::CString;
 use std::ptr::NonNull;
@@ -26,7 +25,7 @@ unsafe fn locate(data: *mut aml_dma_cuda_data) -> Result<(Arc<StreamState>, aml_
     let data = *unsafe { data.as_ref() }.ok_or(Error::Invalid)?;
     cuda_driver::ready()?;
     // SAFETY: the caller vouches for the stream.
-    let state = unsafe { stream::state_of(address, Stream::from_raw(data.stream)) }?;
+    let state = unsafe { stream::state_of(address, stream::of_handle(data.stream)) }?;
     Ok((state, data))
 }
 
@@ -122,7 +121,7 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
         let (state, public) = unsafe { locate(data.cast()) }?;
         let _current = state.context.enter()?;
         let request = match NonNull::new(req) {
-            Some(req) => Some((Reserved::new(&state, data as usize, public.stream as usize)?, req)),
+            Some(req) => Some((Reserved::new(&state, data as usize)?, req)),
             None => None,
         };
         match Operator::of(op) {
@@ -228,7 +227,8 @@ struct Reserved(Option<Request>);
 
 impl Reserved {
     /// Gets the memory. The context of `state` is current.
-    fn new(state: &Arc<StreamState>, data: usize, stream: usize) -> Result<Reserved> {
+    fn new(state: &Arc<StreamState>, data: usize) -> Result<Reserved> {
+        let stream = state.stream.raw() as usize;
         Ok(Reserved(Some(state.pool.request(state.clone(), data, stream)?)))
     }
 
@@ -271,7 +271,9 @@ pub unsafe extern "C" fn aml_dma_cuda_request_wait(data: *mut aml_dma_data, req:
         let pointer = NonNull::new(*req).ok_or(Error::Invalid)?;
         // SAFETY: the caller vouches that this is a request of ours.
         let request = unsafe { Request::from_raw(pointer) };
-        if !request.was_made_by(address, data.stream as usize) {
+        // SAFETY: only the handle is looked at.
+        let stream = unsafe { stream::of_handle(data.stream) };
+        if !request.was_made_by(address, stream.raw() as usize) {
             request.into_raw(); // it stays the caller's
             return Err(Error::Invalid);
         }

@@ -109,7 +109,7 @@ pub fn describe(data: &aml_dma_cuda_data) -> String {
     // SAFETY: a program that prints a DMA has one whose stream lives.
     let device = cuda_driver::ready()
         .map_err(Error::from)
-        .and_then(|()| unsafe { stream::state_of(data as *const _ as usize, Stream::from_raw(data.stream)) })
+        .and_then(|()| unsafe { stream::state_of(data as *const _ as usize, stream::of_handle(data.stream)) })
         .and_then(|state| Ok(state.context.device()?.ordinal().to_string()))
         .unwrap_or_else(|_| "none".into());
     format!("aml_dma_cuda: kind {kind}, device {device}, stream {:p}\n", data.stream)

@@ -1,6 +1,7 @@
 //! What the library remembers of a stream: its context, its requests that wait to be marked, and the side stream that
 //! marks them. Nothing of it hides in the program's structs, so it is found again by the stream's handle.
 
+use crate::abi::cudaStream_t;
 use crate::context::context_of;
 use crate::error::{Error, Result};
 use crate::request::{Mark, MarkList, Pool};
@@ -159,10 +160,20 @@ thread_local! {
     static CACHE: RefCell<Option<Cached>> = const { RefCell::new(None) };
 }
 
+/// The stream of a DMA. The legacy stream has two handles, but there is one of it.
+///
+/// # Safety
+/// As for `Stream::from_raw`.
+pub unsafe fn of_handle(handle: cudaStream_t) -> Stream {
+    // SAFETY: the caller vouches for the stream.
+    let stream = unsafe { Stream::from_raw(handle) };
+    if stream == Stream::LEGACY { Stream::NULL } else { stream }
+}
+
 /// What is known of the stream of the DMA whose data lies at `data`.
 ///
 /// # Safety
-/// `stream` is the DMA's, and lives; unless this library made it, when it may be gone with its context.
+/// `stream` comes from `of_handle`, is the DMA's, and lives; unless this library made it, when it may be gone with its context.
 pub unsafe fn state_of(data: usize, stream: Stream) -> Result<Arc<StreamState>> {
     let generation = GENERATION.load(Ordering::Acquire);
     let cached = |context: Option<Context>| {

@@ -65,6 +65,26 @@ TEST(any_stream_of_the_current_context)
 	leave_device(0);
 }
 
+TEST(the_legacy_stream_is_one_by_either_of_its_names)
+{
+	use_device(0);
+	make_buffers();
+	struct aml_dma_cuda_data null = {NULL, cudaMemcpyDefault}, legacy = {(cudaStream_t)CU_STREAM_LEGACY, cudaMemcpyDefault};
+	dma_data *const names[] = {as_data(&null), as_data(&legacy)};
+	for (int round = 0; round < 100; round++) {
+		request *requests[COUNT];
+		for (int i = 0; i < COUNT; i++)
+			REQUIRE_EQ(start(names[i % 3 == 0], &requests[i], device + i, host + i, 1), AML_SUCCESS);
+		REQUIRE_EQ(aml_dma_cuda_barrier(names[round % 2]), AML_SUCCESS);
+		for (int i = 0; i < COUNT; i++)
+			REQUIRE_EQ(((struct aml_dma_cuda_request *)requests[i])->status, AML_DMA_CUDA_REQUEST_STATUS_DONE);
+		for (int i = 0; i < COUNT; i++)
+			REQUIRE_EQ(aml_dma_cuda_request_wait(names[round % 2], &requests[i]), AML_SUCCESS);
+	}
+	free_buffers();
+	leave_device(0);
+}
+
 TEST(a_stream_of_a_context_that_is_not_current)
 {
 	CUcontext own = create_context(0), popped;

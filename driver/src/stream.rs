@@ -25,7 +25,9 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// The legacy default stream of the current context, by CUDA's second name for it.
+    /// The legacy default stream of the current context.
+    pub const NULL: Stream = Stream(ptr::null_mut());
+    /// The same, by CUDA's second name for it.
     pub const LEGACY: Stream = Stream(1 as CUstream);
     /// The default stream of the calling thread.
     pub const PER_THREAD: Stream = Stream(2 as CUstream);
