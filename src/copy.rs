@@ -94,7 +94,7 @@ pub unsafe fn flat(
     unsafe {
         if kind != CopyKind::DeviceToDevice
             && let Some(way) = staging::direction(state, expected, dst, src, size)
-            && staging::copy(state, way, dst, src, size)?
+            && staging::copy(state, (way, expected.is_some()), dst, src, size)?
         {
             return Ok(());
         }

@@ -63,13 +63,14 @@ pub fn direction(
     (whole && expected.is_none_or(|expected| expected == way)).then_some(way)
 }
 
-/// Copies `size` bytes the way that `direction` gave. False when the buffers cannot be had: then nothing was done.
+/// Copies `size` bytes the way that `direction` gave. `named` says that the kind of the copy names it; else the driver
+/// takes memory of any device, and has to be asked in a way that leaves it the choice. False when the buffers cannot be had: then nothing was done.
 ///
 /// # Safety
 /// As for `cuda_driver::copy`.
 pub unsafe fn copy(
     state: &StreamState,
-    way: Direction,
+    (way, named): (Direction, bool),
     dst: *mut c_void,
     src: *const c_void,
     size: usize,
@@ -90,6 +91,7 @@ pub unsafe fn copy(
         stream: state.stream,
         context: state.context,
         way,
+        named,
         dst: dst as usize,
         src: src as usize,
         size,
@@ -118,6 +120,7 @@ struct Job<'a> {
     stream: Stream,
     context: Context,
     way: Direction,
+    named: bool,
     dst: usize,
     src: usize,
     size: usize,
@@ -172,6 +175,22 @@ impl Job<'_> {
         }
     }
 
+    /// Queues the copy of a chunk to or from its buffer.
+    ///
+    /// # Safety
+    /// As for `copy`.
+    unsafe fn queue(&self, dst: *mut c_void, src: *const c_void, size: usize) -> Result<()> {
+        // SAFETY: the caller vouches for the memory.
+        unsafe {
+            match self.way {
+                _ if !self.named => copy::unified(dst, src, size, self.stream)?,
+                Direction::Up => copy::host_to_device(dst, src, size, self.stream)?,
+                Direction::Down => copy::device_to_host(dst, src, size, self.stream)?,
+            }
+        }
+        Ok(())
+    }
+
     unsafe fn up(&self, desk: &mut Desk) -> Result<()> {
         while let Some(chunk) = self.take() {
             let buffer = desk.next();
@@ -182,7 +201,7 @@ impl Job<'_> {
             // SAFETY: the buffer is free and as large as the largest chunk; the caller vouches for the source.
             unsafe {
                 std::ptr::copy_nonoverlapping(chunk.src.cast(), buffer.pointer(), chunk.size);
-                copy::host_to_device(chunk.dst, buffer.pointer().cast(), chunk.size, self.stream)?;
+                self.queue(chunk.dst, buffer.pointer().cast(), chunk.size)?;
             }
             if self.reuses {
                 buffer.fence.raise(self.stream, self.context)?;
@@ -203,7 +222,7 @@ impl Job<'_> {
                 let buffer = desk.next();
                 buffer.fence.pass()?;
                 // SAFETY: the buffer is free and as large as the largest chunk; the caller vouches for the source.
-                unsafe { copy::device_to_host(buffer.pointer().cast(), chunk.src, chunk.size, self.stream)? };
+                unsafe { self.queue(buffer.pointer().cast(), chunk.src, chunk.size)? };
                 buffer.fence.raise(self.stream, self.context)?;
             }
             if let Some(chunk) = coming {

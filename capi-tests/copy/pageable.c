@@ -53,6 +53,32 @@ TEST(the_destination_is_filled_at_once)
 	leave_device(0);
 }
 
+/* A kind that leaves the direction to the driver takes the memory of any device, be it small or large. */
+TEST(pageable_copies_reach_another_device)
+{
+	char *device[SIZES];
+	require_devices(2);
+	use_device(1);
+	for (int i = 0; i < SIZES; i++)
+		device[i] = memory_new(DEVICE, sizes[i]);
+	use_device(0);
+	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+	for (int i = 0; i < SIZES; i++) {
+		char *plain = memory_new(PAGEABLE, sizes[i]);
+		memory_fill(plain, sizes[i], 7);
+		REQUIRE_EQ(copy(data_of(dma), device[i], plain, sizes[i]), AML_SUCCESS);
+		memory_set(plain, sizes[i], 0);
+		REQUIRE_EQ(start(data_of(dma), NULL, plain, device[i], sizes[i]), AML_SUCCESS);
+		REQUIRE(memory_holds(plain, sizes[i], 7));
+		memory_free(PAGEABLE, plain);
+	}
+	dma_end(dma);
+	for (int i = 0; i < SIZES; i++)
+		memory_free(DEVICE, device[i]);
+	leave_device(0);
+	leave_device(1);
+}
+
 TEST(pageable_copies_keep_the_order_of_the_stream)
 {
 	use_device(0);
