@@ -12,7 +12,7 @@ TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 export PREFIX LIBDIR INCLUDEDIR DESTDIR TARGET
 BUILD = $(CARGO) build --release --target-dir "$$TARGET"
 
-.PHONY: all core emulator demo check lint suite examples header bench bench-instructions gpu-bundle \
+.PHONY: all core emulator demo check lint suite examples model fuzz header bench bench-instructions gpu-bundle \
 	install install-core uninstall clean
 
 all:
@@ -50,6 +50,15 @@ examples: all core emulator
 		$(MAKE) --no-print-directory install install-core DESTDIR= PREFIX="$$top/stage" LIBDIR=lib INCLUDEDIR=include && \
 		sh scripts/suite.sh "$$top" examples examples -DCMAKE_PREFIX_PATH="$$top/stage" \
 		-DCUDA_DRIVER="$$top/emulator/libcuda.so.1" -DCUDA_HEADERS="$(CURDIR)/capi-tests/cuda-emulator/include"
+
+# Random sequences of calls against a model: at least so many calls.
+MODEL_OPERATIONS ?= 10000000
+model: emulator
+	MODEL_OPERATIONS=$(MODEL_OPERATIONS) $(CARGO) test --release --target-dir "$$TARGET" --package aml-dma-cuda --test model -- --nocapture
+
+# The same, with sequences of libFuzzer's; needs cargo-fuzz and a nightly toolchain, and ends when interrupted.
+fuzz: emulator
+	cd fuzz && $(CARGO) +nightly fuzz run model $(FUZZ_FLAGS)
 
 header:
 	HEADER=rewrite $(CARGO) test --target-dir "$$TARGET" --package aml-dma-cuda --test header
