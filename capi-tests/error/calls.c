@@ -117,6 +117,23 @@ EMULATED_TEST(a_request_whose_word_cannot_be_written_is_still_waited_for)
 	end();
 }
 
+EMULATED_TEST(a_barrier_marks_requests_whose_word_cannot_be_written)
+{
+	static const char *const calls[] = {"cuStreamWriteValue32_v2", "cuStreamBatchMemOp_v2", "cuLaunchHostFunc"};
+	request *reqs[20];
+	begin();
+	for (int i = 0; i < 3; i++)
+		emulator()->fail(calls[i], 0, CUDA_ERROR_NOT_SUPPORTED);
+	for (int k = 0; k < 20; k++)
+		REQUIRE_EQ(start(data_of(dma), &reqs[k], device, host, SIZE), AML_SUCCESS);
+	REQUIRE_EQ(aml_dma_cuda_barrier(data_of(dma)), AML_SUCCESS);
+	for (int k = 0; k < 20; k++)
+		REQUIRE_EQ(status_of(reqs[k]), DONE);
+	for (int k = 20; k-- > 0;)
+		REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &reqs[k]), AML_SUCCESS);
+	end();
+}
+
 static int count_lines(const char *text)
 {
 	int lines = 0;

@@ -9,15 +9,24 @@
 static __thread int inside;
 static int wrapped_dlsym, wrapped_dlopen, tool_called;
 
+/* The C library's own, by whichever version its architecture and age give it. */
+static void *real_one(const char *name)
+{
+	static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+	void *found = NULL;
+	for (int i = 0; i < 3 && !found; i++)
+		found = dlvsym(RTLD_NEXT, name, versions[i]);
+	REQUIRE(found != NULL);
+	return found;
+}
+
 /* A wrapper as profilers have it: it finds the real one by a versioned lookup, and looks at CUDA's names. */
 void *dlsym(void *handle, const char *name)
 {
 	static void *(*real)(void *, const char *);
 	if (!real)
-		*(void **)&real = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
-	if (!real)
-		*(void **)&real = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-	REQUIRE(real != NULL && inside < 8);
+		*(void **)&real = real_one("dlsym");
+	REQUIRE(inside < 8);
 	inside++;
 	if (strncmp(name, "cu", 2) == 0 && strncmp(name, "cuda", 4) != 0) {
 		__atomic_fetch_add(&wrapped_dlsym, 1, __ATOMIC_RELAXED);
@@ -33,10 +42,8 @@ void *dlopen(const char *name, int flags)
 {
 	static void *(*real)(const char *, int);
 	if (!real)
-		*(void **)&real = dlvsym(RTLD_NEXT, "dlopen", "GLIBC_2.34");
-	if (!real)
-		*(void **)&real = dlvsym(RTLD_NEXT, "dlopen", "GLIBC_2.2.5");
-	REQUIRE(real != NULL && inside < 8);
+		*(void **)&real = real_one("dlopen");
+	REQUIRE(inside < 8);
 	inside++;
 	__atomic_fetch_add(&wrapped_dlopen, name && strstr(name, "libcuda") != NULL, __ATOMIC_RELAXED);
 	void *handle = real(name, flags);
