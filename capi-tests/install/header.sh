@@ -46,6 +46,8 @@ for language in c:c99 c:gnu99 c:c11 c:gnu11 c:c17 c:c2x c:c23 c++:c++11 c++:gnu+
 				;;
 			emulator) compile "$@" "$emulator"; compile "$@" "$emulator" "$core" ;;
 			toolkit)
+				# Its own headers are long, so not every standard in between.
+				case $language in *c99 | *c2x | *c++11 | *c++17 | *c++2b) ;; *) continue ;; esac
 				for order in "" "-DAML_BEFORE -DRUNTIME_AFTER" "-DAML_AFTER -DRUNTIME_BEFORE" "-DAML_BEFORE -DRUNTIME_BEFORE"; do
 					compile "$@" -isystem toolkit-include "$core" $order
 				done
