@@ -6,8 +6,16 @@
 #include <dlfcn.h>
 #include <string.h>
 
-static __thread int inside;
+/* Sanitizers come before this program with wrappers of their own, and look up names before it can. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
 static int wrapped_dlsym, wrapped_dlopen, tool_called;
+#if !SANITIZED
+static __thread int inside;
 
 /* The C library's own, by whichever version its architecture and age give it. */
 static void *real_one(const char *name)
@@ -64,10 +72,13 @@ CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream s
 	inside--;
 	return code;
 }
+#endif
 
 TEST(a_wrapped_dlsym_does_not_recurse)
 {
 	char from[256], to[256];
+	if (SANITIZED)
+		test_skip("a sanitizer wraps the same functions");
 	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
 	for (unsigned round = 0; round < 20; round++) {
 		for (size_t i = 0; i < sizeof from; i++)
