@@ -8,7 +8,7 @@ for place in /usr/local/cuda/include "$TOP/target/cuda-headers/nvidia/cu13/inclu
 done
 if [ -z "$toolkit" ] && python3 -m pip --version >/dev/null 2>&1; then
 	mkdir -p wheels cuda-headers
-	if python3 -m pip download --quiet --no-deps --only-binary :all: --dest wheels \
+	if python3 -m pip download --quiet --retries 1 --timeout 15 --no-deps --only-binary :all: --dest wheels \
 		'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*' >wheels.log 2>&1; then
 		for wheel in wheels/*.whl; do
 			python3 -m zipfile -e "$wheel" cuda-headers
