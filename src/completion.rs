@@ -246,8 +246,9 @@ fn await_done(request: &Request) -> Result<()> {
                 Some(event) => asked_twice(|| event.is_done())?,
                 None => asked_twice(|| state.stream.is_done())?,
             };
-            // The word may come later: in one batch with that of a copy behind work of the program's own.
-            Ok(copied && (request.is_handed() || request.event().is_none()))
+            // The word may come later: in one batch with that of a copy behind work of the program's own. But nobody
+            // may be in the driver for it any more: the stream or its context may go next.
+            Ok(copied && (request.event().is_none() || request.is_handed() && !state.is_marking()))
         },
     );
     if finished.is_ok() && request.is_refused() {
@@ -287,9 +288,7 @@ fn try_settle(state: &StreamState, context: Context) -> Result<()> {
     await_stream(state.stream)?;
     if requests {
         // Another thread may be marking a request that was made before; its word is in the side stream soon.
-        while state.marking.load(Ordering::Acquire) {
-            std::thread::yield_now();
-        }
+        state.await_marking();
         if let Some(side) = state.existing_side() {
             await_stream(side)?;
         }

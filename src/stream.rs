@@ -71,6 +71,18 @@ impl StreamState {
         }
     }
 
+    /// Whether some thread hands requests to the driver.
+    pub fn is_marking(&self) -> bool {
+        self.marking.load(Ordering::Acquire)
+    }
+
+    /// Waits until the thread that hands requests to the driver is out of it.
+    pub fn await_marking(&self) {
+        while self.is_marking() {
+            std::thread::yield_now();
+        }
+    }
+
     /// The requests that the driver refused to mark. Each is good while it is in there.
     pub fn refused(&self) -> MutexGuard<'_, Vec<Mark>> {
         self.refused.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -89,6 +101,7 @@ impl StreamState {
             return Ok(());
         }
         cuda_driver::ready()?;
+        self.await_marking(); // the last requests may be DONE, but not out of the hands of the thread that marked them
         let entered = self.context.enter();
         if entered.is_err() && !self.context.lives() {
             return Ok(entered.map(drop)?); // it took the streams along
