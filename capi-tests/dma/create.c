@@ -7,6 +7,7 @@
 #include "test.h"
 #include <limits.h>
 #include <stdint.h>
+#include <time.h>
 
 TEST(each_of_the_five_kinds_is_taken)
 {
@@ -213,4 +214,30 @@ EMULATED_TEST(what_fails_in_create_leaves_nothing)
 	}
 	REQUIRE(failed >= 3);
 	counts_require_same(before, "at the end");
+}
+
+/* A request that is waited for may be DONE before the thread that had its status word written is back from the driver.
+ * That nobody uses the stream after its end is seen by the software driver, which counts such uses. */
+TEST(a_dma_may_go_as_soon_as_its_requests_were_waited_for)
+{
+	enum { ROUNDS = 4000, COUNT = 4 };
+	use_device(0);
+	char *from = memory_new(PINNED, COUNT), *to = memory_new(PINNED, COUNT);
+	for (int round = 0; round < ROUNDS; round++) {
+		struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+		request *requests[COUNT];
+		struct timespec start_time, now;
+		for (int i = 0; i < COUNT; i++)
+			REQUIRE_EQ(start(data_of(dma), &requests[i], to + i, from + i, 1), AML_SUCCESS);
+		clock_gettime(CLOCK_MONOTONIC, &start_time);
+		do /* until about the moment when the library looks after what lies still */
+			clock_gettime(CLOCK_MONOTONIC, &now);
+		while ((now.tv_sec - start_time.tv_sec) * 1000000000L + now.tv_nsec - start_time.tv_nsec < round % 400 * 1000L);
+		for (int i = COUNT; i-- > 0;)
+			REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &requests[i]), AML_SUCCESS);
+		dma_end(dma);
+	}
+	memory_free(PINNED, from);
+	memory_free(PINNED, to);
+	leave_device(0);
 }
