@@ -11,13 +11,15 @@ mod software_driver;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// As many calls as there is time for in every `cargo test`.
 const OPERATIONS: u64 = 60_000;
+/// After so many it says how far it is.
+const MILLION: u64 = 1_000_000;
 /// The longest sequence.
 const STEPS: usize = 400;
 /// So many runs are written down before those before them are forgotten.
@@ -71,7 +73,9 @@ fn every_call_answers_as_the_model_says() {
     }
     let wanted = std::env::var("MODEL_OPERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(OPERATIONS);
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let diary = RefCell::new(Diary::begin(directory.join("model-runs")));
+    let path = |what: &str| directory.join(format!("model-{what}-{}", std::process::id()));
+    let diary = RefCell::new(Diary::begin(path("runs")));
+    let (first, told) = (Cell::new(true), Cell::new(0));
     let config = ProptestConfig { cases: 1, failure_persistence: None, max_shrink_iters: 20_000, ..Default::default() };
     let mut runs = 0u64;
     while machine::calls() < wanted {
@@ -79,18 +83,23 @@ fn every_call_answers_as_the_model_says() {
             diary.borrow_mut().write(&bytes);
             let outcome = machine::run(&bytes);
             if let Err(fault) = &outcome
-                && diary.borrow().path.ends_with("model-runs")
+                && first.replace(false)
             {
                 // What follows only makes it smaller, and may hang or crash.
                 eprintln!("{fault}\nMODEL_REPLAY={}", diary.borrow().path.display());
-                diary.replace(Diary::begin(directory.join("model-runs-smaller")));
+                diary.replace(Diary::begin(path("smaller")));
             }
             outcome.map_err(TestCaseError::fail)
         });
         match outcome {
-            Ok(()) => runs += 1,
+            Ok(()) => {
+                runs += 1;
+                if machine::calls() / MILLION > told.replace(machine::calls() / MILLION) {
+                    println!("{} calls in {runs} runs", machine::calls());
+                }
+            }
             Err(TestError::Fail(reason, bytes)) => {
-                diary.replace(Diary::begin(directory.join("model-run-smallest")));
+                diary.replace(Diary::begin(path("smallest")));
                 diary.borrow_mut().write(&bytes);
                 let path = diary.borrow().path.display().to_string();
                 panic!("after {runs} runs: {reason}\n{:?}MODEL_REPLAY={path}", machine::Sequence::decode(&bytes));
@@ -98,5 +107,6 @@ fn every_call_answers_as_the_model_says() {
             Err(TestError::Abort(reason)) => panic!("{reason}"),
         }
     }
+    std::fs::remove_file(path("runs")).expect("it was written");
     println!("{} calls in {runs} runs", machine::calls());
 }
