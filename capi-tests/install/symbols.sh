@@ -15,7 +15,8 @@ check aml_dma_cuda "$TOP/symbols.txt"
 check aml_core "$TOP/aml-core/symbols.txt"
 
 nm -D --undefined-only --format=posix libaml_dma_cuda.so | awk '{ sub(/@.*/, "", $1); print $1 }' | sorted >"$WORK/undefined"
-same "libaml_dma_cuda.so needs these" "$HERE/undefined.txt" "$WORK/undefined"
+same "libaml_dma_cuda.so needs these; the list is capi-tests/install/undefined.txt, what is needed now $WORK/undefined" \
+	"$HERE/undefined.txt" "$WORK/undefined"
 # Of its linker the shared library has some names of its own; the archive must not need more than those.
 nm --undefined-only --format=posix libaml_dma_cuda.a | awk 'NF > 1 { print $1 }' | sorted >"$WORK/undefined"
 printf '%s\n' __dso_handle atexit pthread_atfork | cat - "$HERE/undefined.txt" | sorted >"$WORK/list"
