@@ -56,7 +56,9 @@ MODEL_OPERATIONS ?= 10000000
 model: emulator
 	MODEL_OPERATIONS=$(MODEL_OPERATIONS) $(CARGO) test --release --target-dir "$$TARGET" --package aml-dma-cuda --test model -- --nocapture
 
-# The same, with sequences of libFuzzer's; needs cargo-fuzz and a nightly toolchain, and ends when interrupted.
+# The same, with sequences of libFuzzer's; needs cargo-fuzz and a nightly toolchain, and ends when interrupted. Threads of
+# the driver's streams end when they like, and what the C library keeps for them would be taken for lost.
+FUZZ_FLAGS ?= -- -detect_leaks=0 -len_control=0 -max_len=3300 -timeout=150 -rss_limit_mb=4096
 fuzz: emulator
 	cd fuzz && $(CARGO) +nightly fuzz run model $(FUZZ_FLAGS)
 
