@@ -249,8 +249,7 @@ struct Slots {
     free: List,
     /// Slots that were given up while the device may still write to them.
     condemned: List,
-    /// How many slots the next slab has.
-    next_slab: usize,
+    slabs: Vec<Slab>,
 }
 
 /// A list of slots that nobody else refers to.
@@ -280,7 +279,7 @@ const LARGEST_SLAB: usize = 8192;
 impl Pool {
     /// The requests of `context`; memory comes with the first.
     pub fn new(context: Context) -> Pool {
-        let slots = Slots { free: List(ptr::null_mut()), condemned: List(ptr::null_mut()), next_slab: FIRST_SLAB };
+        let slots = Slots { free: List(ptr::null_mut()), condemned: List(ptr::null_mut()), slabs: Vec::new() };
         Pool { context, device_writes: AtomicBool::new(true), slots: Mutex::new(slots) }
     }
 
@@ -334,7 +333,7 @@ impl Pool {
             if let Some(slot) = slots.free.pop() {
                 return Ok(slot);
             }
-            slots.next_slab
+            if slots.slabs.is_empty() { FIRST_SLAB } else { LARGEST_SLAB }
         };
         let slab = Slab::new(count)?;
         if self.device_writes.load(Ordering::Relaxed) && slab.register().is_err() {
@@ -342,20 +341,35 @@ impl Pool {
             self.device_writes.store(false, Ordering::Relaxed);
         }
         let mut slots = self.slots();
-        slots.next_slab = LARGEST_SLAB;
         for slot in slab.slots().skip(1) {
             slots.free.push(slot);
         }
-        Ok(slab.first)
+        let first = slab.first;
+        slots.slabs.push(slab);
+        Ok(first)
     }
 }
 
-/// A piece of memory full of slots. It stays for the rest of the process, since a program may look at a request
-/// long after the context has gone.
+impl Drop for Pool {
+    /// Nobody has a request of the pool any more. Its memory is given back where the context has gone, and with it the
+    /// registration and all that might write there.
+    fn drop(&mut self) {
+        if !self.context.lives() {
+            let slots = self.slots.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+            slots.slabs.drain(..).for_each(Slab::unmap);
+        }
+    }
+}
+
+/// A piece of memory full of slots. It stays as long as there are requests, since a program may look at one long after
+/// the context has gone.
 struct Slab {
     first: NonNull<Slot>,
     count: usize,
 }
+
+// SAFETY: it is an address; who may touch the slots is said by the lists.
+unsafe impl Send for Slab {}
 
 impl Slab {
     fn new(count: usize) -> Result<Slab> {
@@ -376,6 +390,11 @@ impl Slab {
         // Page alignment is more than a slot's, and zeros are a slot without an event.
         let first = NonNull::new(memory.cast()).ok_or(Error::OutOfMemory)?;
         Ok(Slab { first, count })
+    }
+
+    fn unmap(self) {
+        // SAFETY: it was mapped with this size, and nobody has a request in it.
+        unsafe { libc::munmap(self.first.as_ptr().cast(), self.count * size_of::<Slot>()) };
     }
 
     fn register(&self) -> Result<()> {

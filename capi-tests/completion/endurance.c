@@ -101,3 +101,23 @@ TEST(a_hundred_thousand_pairs_of_create_and_wait)
 	memory_free(DEVICE, to);
 	leave_device(0);
 }
+
+EMULATED_TEST(contexts_that_come_and_go_leave_no_memory)
+{
+	enum { ROUNDS = 3000, WARM = 500 };
+	long pages = 0;
+	for (int round = 0; round < ROUNDS; round++) {
+		if (round == WARM)
+			pages = resident();
+		CUcontext context = create_context(0);
+		struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+		char *from = memory_new(PINNED, 1), *to = memory_new(PINNED, 1);
+		REQUIRE_EQ(copy(data_of(dma), to, from, 1), AML_SUCCESS);
+		dma_end(dma);
+		memory_free(PINNED, from);
+		memory_free(PINNED, to);
+		CUDA(cuCtxDestroy(context));
+	}
+	/* Requests of one context take 64 KiB and more. */
+	REQUIRE((resident() - pages) * sysconf(_SC_PAGESIZE) < (ROUNDS - WARM) * 16L << 10);
+}
