@@ -214,13 +214,15 @@ fn serve(world: &World, kept: &mut Kept, sequence: &Sequence, number: usize) {
     let mut worker = Worker::new(world, kept, number);
     let steps = sequence.steps.iter().enumerate().filter(|(_, step)| step.thread == number);
     for (index, step) in steps {
-        if world.has_failed() || !sequence.free && !world.await_turn(index) {
+        if world.has_failed() || !sequence.free && !world.await_turn(index, number) {
             break;
         }
         if let Err(text) = caught(|| worker.run(step)) {
             world.fail(format!("step {index}, {step:?}: {text}"));
         }
-        world.end_turn();
+        if !sequence.free {
+            world.end_turn(sequence.steps.get(index + 1).map(|step| step.thread));
+        }
     }
     if !world.has_failed() {
         let number = worker.tag >> 32;

@@ -88,7 +88,8 @@ pub struct World {
     pub fault: Mutex<Option<String>>,
     failed: AtomicBool,
     turn: Mutex<usize>,
-    next: Condvar,
+    /// One for each thread, so that only the one whose turn it is wakes.
+    next: Vec<Condvar>,
 }
 
 impl World {
@@ -119,7 +120,7 @@ impl World {
             fault: Mutex::default(),
             failed: AtomicBool::new(false),
             turn: Mutex::new(0),
-            next: Condvar::new(),
+            next: (0..sequence.threads).map(|_| Condvar::new()).collect(),
         }
     }
 
@@ -133,22 +134,24 @@ impl World {
         self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(fault);
         self.failed.store(true, Ordering::Release);
         drop(self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
-        self.next.notify_all();
+        self.next.iter().for_each(Condvar::notify_one);
     }
 
-    /// Waits for the turn of a step. False when it will not come.
-    pub fn await_turn(&self, step: usize) -> bool {
+    /// Waits for the turn of a step of a thread's. False when it will not come.
+    pub fn await_turn(&self, step: usize, thread: usize) -> bool {
         let mut turn = self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         while *turn != step && !self.has_failed() {
-            turn = self.next.wait(turn).unwrap_or_else(|poisoned| poisoned.into_inner());
+            turn = self.next[thread].wait(turn).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
         !self.has_failed()
     }
 
-    /// Gives the turn to the next step.
-    pub fn end_turn(&self) {
+    /// Gives the turn to the next step, if there is one, of this thread.
+    pub fn end_turn(&self, thread: Option<usize>) {
         *self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) += 1;
-        self.next.notify_all();
+        if let Some(thread) = thread {
+            self.next[thread].notify_one();
+        }
     }
 
     /// Destroys the program's own streams and its context. No work is left.
