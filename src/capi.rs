@@ -4,6 +4,7 @@
 
 use crate::abi::*;
 use crate::boundary::guard;
+use crate::completion::Queued;
 use crate::copy::{self, CopyKind};
 use crate::error::{Error, Result};
 use crate::peer::DevicePair;
@@ -128,7 +129,7 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
             Some(operator) => {
                 // SAFETY: the caller vouches for layouts and memory.
                 unsafe { operator.run(&state, public.kind, dest, src, op_arg) }?;
-                request.map_or(Ok(()), |(request, req)| request.mark(req))
+                request.map_or(Ok(()), |(request, req)| request.mark(req, copy::queued()))
             }
             None => {
                 unfinished = Some((state.clone(), request));
@@ -147,7 +148,9 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
     }
     guard(|| {
         let _current = state.context.enter().inspect_err(|_| completion::drain(&state))?;
-        request.map_or(Ok(()), |(request, req)| request.mark(req))
+        // The operator may have queued more than the copy.
+        let queued = copy::queued().map(|copy| Queued { finished: false, ..copy });
+        request.map_or(Ok(()), |(request, req)| request.mark(req, queued))
     })
 }
 
@@ -233,9 +236,9 @@ impl Reserved {
     }
 
     /// Marks what was queued, and stores the request. The context is current.
-    fn mark(mut self, req: NonNull<*mut aml_dma_request>) -> Result<()> {
+    fn mark(mut self, req: NonNull<*mut aml_dma_request>, queued: Option<Queued>) -> Result<()> {
         let mut request = self.0.take().expect("it is there until it is marked");
-        if let Err(error) = completion::mark(&mut request, copy::queued()) {
+        if let Err(error) = completion::mark(&mut request, queued) {
             completion::drain(request.stream_state());
             self.0 = Some(request);
             return Err(error);

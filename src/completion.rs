@@ -7,7 +7,7 @@
 //! a function instead, as AML's own library does.
 
 use crate::error::{Error, Result};
-use crate::request::{self, Mark, Request};
+use crate::request::{self, Mark, Recording, Request};
 use crate::straggler;
 use crate::stream::StreamState;
 use cuda_driver::{Context, Event, Stream, WORDS_PER_WRITE};
@@ -34,6 +34,8 @@ pub struct Queued {
     pub size: usize,
     /// Whether it goes from device to device.
     pub on_device: bool,
+    /// Whether it was done when the driver's call returned, as a copy to pageable memory is.
+    pub finished: bool,
 }
 
 impl Queued {
@@ -53,6 +55,10 @@ impl Queued {
 pub fn mark(request: &mut Request, copy: Option<Queued>) -> Result<()> {
     let state = request.stream_state().clone();
     let idle = state.outstanding.fetch_add(1, Ordering::AcqRel) == 0;
+    if copy.is_some_and(|copy| copy.finished) {
+        request.set_done();
+        return Ok(());
+    }
     let marked = if idle && can_write_in_stream(&state) && copy.is_none_or(Queued::is_short) {
         // SAFETY: a status word lies in a registered slab of this context, and its slot is kept until it was written.
         unsafe { state.stream.write(&[request.mark().word()], DONE) }.map_err(Error::from).or_else(|_| {
@@ -77,6 +83,9 @@ fn can_write_in_stream(state: &StreamState) -> bool {
 
 /// Has the side stream mark `request`: at once, or with those that follow it in a burst of small copies.
 fn mark_aside(state: &Arc<StreamState>, request: &mut Request, in_burst: bool) -> Result<()> {
+    if state.stream.is_per_thread() {
+        return mark_alone(state, request); // other threads mean another stream
+    }
     if !in_burst {
         flush(state); // the words of those before must not wait for this one
     }
@@ -89,11 +98,53 @@ fn mark_aside(state: &Arc<StreamState>, request: &mut Request, in_burst: bool) -
     Ok(())
 }
 
+fn mark_alone(state: &StreamState, request: &Request) -> Result<()> {
+    let mark = request.mark();
+    mark.record_for(std::iter::once(mark), state.stream)?;
+    let mut batch = Batch::default();
+    mark.hand();
+    batch.add(mark);
+    batch.submit(state);
+    Ok(())
+}
+
 /// Puts an event behind the copy of `request`, and the request among those to be marked; tells how many those are.
-fn record(state: &StreamState, request: &mut Request) -> Result<usize> {
-    request.event_to_record()?.record(state.stream)?;
-    state.pushed.fetch_add(1, Ordering::Relaxed);
-    Ok(state.unmarked.push(request.mark()))
+///
+/// Threads that do this at the same time share an event, since each wants the driver's lock for it.
+fn record(state: &StreamState, request: &Request) -> Result<usize> {
+    state.unrecorded.push(request.mark());
+    let mut turns = 0;
+    loop {
+        match request.recording() {
+            Recording::Done => return Ok(state.unmarked.len()),
+            Recording::Failed(code) => return Err(cuda_driver::Error { call: "cuEventRecord", code }.into()),
+            Recording::Awaited if !state.recording.swap(true, Ordering::AcqRel) => {
+                record_all(state);
+                state.recording.store(false, Ordering::Release);
+            }
+            Recording::Awaited if turns < 64 => {
+                turns += 1;
+                (0..16).for_each(|_| spin_loop());
+            }
+            Recording::Awaited => std::thread::yield_now(),
+        }
+    }
+}
+
+fn record_all(state: &StreamState) {
+    let mut batch = Batch::default();
+    let mut taken = state.unrecorded.take();
+    loop {
+        let next = taken.next();
+        if batch.count == WORDS_PER_WRITE || (next.is_none() && batch.count > 0) {
+            batch.record(state);
+            batch = Batch::default();
+        }
+        match next {
+            Some(mark) => batch.add(mark),
+            None => return,
+        }
+    }
 }
 
 /// Marks what has lain still on a stream. False when that has to be tried again.
@@ -128,12 +179,13 @@ fn mark_all(state: &StreamState) {
             batch.submit(state);
             batch = Batch::default();
         }
+        mark.hand();
         batch.add(mark);
     }
     batch.submit(state);
 }
 
-/// Requests whose words are written together.
+/// Requests that one event is recorded for, or whose words are written together.
 #[derive(Default)]
 struct Batch {
     marks: [Option<Mark>; WORDS_PER_WRITE],
@@ -142,13 +194,27 @@ struct Batch {
 
 impl Batch {
     fn add(&mut self, mark: Mark) {
-        mark.hand();
         self.marks[self.count] = Some(mark);
         self.count += 1;
     }
 
     fn marks(&self) -> impl Iterator<Item = Mark> {
         self.marks.iter().copied().flatten()
+    }
+
+    fn record(&self, state: &StreamState) {
+        let Some(leader) = self.marks().next() else { return };
+        let recorded = leader.record_for(self.marks(), state.stream);
+        for mark in self.marks() {
+            match recorded {
+                Ok(()) => {
+                    state.pushed.fetch_add(1, Ordering::Relaxed);
+                    state.unmarked.push(mark);
+                    mark.set_recording(Recording::Done);
+                }
+                Err(error) => mark.set_recording(Recording::Failed(error.code)),
+            }
+        }
     }
 
     fn submit(&self, state: &StreamState) {
@@ -188,21 +254,10 @@ impl Batch {
         self.marks().take_while(call).count()
     }
 
-    /// Lets `side` wait for the copies.
+    /// Lets `side` wait for the copies: the event of the first mark lies behind those of the others.
     fn let_wait(&self, side: Stream) -> cuda_driver::Result<()> {
-        // The events of one thread are in order, and the last comes first: it stands for those before it.
-        let mut threads = [0; WORDS_PER_WRITE];
-        let mut seen = 0;
-        for mark in self.marks() {
-            let thread = mark.thread();
-            if threads[..seen].contains(&thread) {
-                continue;
-            }
-            threads[seen] = thread;
-            seen += 1;
-            side.wait_for(mark.event().expect("a request is recorded before it is pushed"))?;
-        }
-        Ok(())
+        let event = self.marks().next().and_then(Mark::event).expect("a request is recorded before it is marked");
+        side.wait_for(event)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::peer::DevicePair;
 use crate::staging::{self, Direction};
 use crate::stream::StreamState;
-use cuda_driver::copy;
+use cuda_driver::{MemorySort, copy, memory_sort};
 use libc::c_void;
 use std::cell::Cell;
 
@@ -78,7 +78,7 @@ pub unsafe fn flat(
     size: usize,
     pair: DevicePair,
 ) -> Result<()> {
-    QUEUED.set(Some(Queued { size, on_device: kind == CopyKind::DeviceToDevice }));
+    QUEUED.set(Some(Queued { size, on_device: kind == CopyKind::DeviceToDevice, finished: false }));
     if size == 0 {
         return Ok(());
     }
@@ -96,10 +96,23 @@ pub unsafe fn flat(
             && let Some(way) = staging::direction(state, expected, dst, src, size)
             && staging::copy(state, (way, expected.is_some()), dst, src, size)?
         {
+            if way == Direction::Down {
+                say_finished();
+            }
             return Ok(());
         }
-        plain(state, kind, dst, src, size, pair)
+        plain(state, kind, dst, src, size, pair)?;
     }
+    // A copy to pageable memory is over when the driver returns, so nothing need tell when it is.
+    let may_be_pageable = matches!(kind, CopyKind::HostToHost | CopyKind::DeviceToHost | CopyKind::Default);
+    if may_be_pageable && memory_sort(dst) == MemorySort::Pageable {
+        say_finished();
+    }
+    Ok(())
+}
+
+fn say_finished() {
+    QUEUED.set(QUEUED.get().map(|copy| Queued { finished: true, ..copy }));
 }
 
 /// Copies with one call of the driver. The stream's context is current.

@@ -8,11 +8,10 @@ use crate::abi::{
 };
 use crate::error::{Error, Result};
 use crate::stream::StreamState;
-use crate::thread;
-use cuda_driver::{Context, Event, Registration};
+use cuda_driver::{Context, Event, Registration, Stream};
 use libc::{c_int, c_void, pthread_mutex_t};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// How far the marking of a request has come; see `completion`.
@@ -27,6 +26,35 @@ pub enum Marking {
     Refused,
 }
 
+/// Whether there is an event behind the copy of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recording {
+    /// Not yet.
+    Awaited,
+    /// There is.
+    Done,
+    /// The driver refused.
+    Failed(cuda_driver::Code),
+}
+
+impl Recording {
+    fn to_bits(self) -> u32 {
+        match self {
+            Recording::Awaited => 0,
+            Recording::Done => 1,
+            Recording::Failed(code) => code.0 + 2,
+        }
+    }
+
+    fn from_bits(bits: u32) -> Recording {
+        match bits {
+            0 => Recording::Awaited,
+            1 => Recording::Done,
+            failed => Recording::Failed(cuda_driver::Code(failed - 2)),
+        }
+    }
+}
+
 /// What lies behind a request pointer. Never freed one by one: a slot goes back to its pool.
 #[repr(C, align(128))]
 struct Slot {
@@ -38,13 +66,18 @@ struct Slot {
     state: Option<Arc<StreamState>>,
     /// Stays with the slot, and with the context of its pool.
     event: Option<Event>,
-    /// Next in a list: of free slots, of condemned ones, or of those that wait to be marked.
+    /// The slot whose event lies behind the copy: this one, or another's that was recorded for several. NULL while
+    /// there is none.
+    leader: AtomicPtr<Slot>,
+    /// Next in a list: of free slots, of condemned ones, or of those that wait to be recorded or marked.
     next: AtomicPtr<Slot>,
-    /// The thread that made the request: its events are in the order of the list.
-    thread: usize,
+    /// What the driver answered to the recording of the event; see `Recording`.
+    recording: AtomicU32,
+    /// How many requests need the slot: its own, and those that use its event.
+    users: AtomicU32,
     marking: AtomicU8,
-    /// Whether the event was recorded for this request.
-    recorded: AtomicBool,
+    /// Whether the status word was written, or never will be, when its request was given back.
+    settled: AtomicBool,
 }
 
 const _: () = assert!(size_of::<Slot>() == 128);
@@ -104,19 +137,14 @@ impl Request {
 
     /// The event behind the copy, where there is one.
     pub fn event(&self) -> Option<Event> {
-        let slot = self.slot();
-        slot.event.filter(|_| slot.recorded.load(Ordering::Relaxed))
+        let leader = NonNull::new(self.slot().leader.load(Ordering::Acquire))?;
+        // SAFETY: a slot does not go back to its pool while its event is used, and its event does not change.
+        unsafe { leader.as_ref() }.event
     }
 
-    /// The event of the slot, made on first use in the context that is current; the caller records it next.
-    pub fn event_to_record(&mut self) -> Result<Event> {
-        // SAFETY: the request is owned and not marked yet, so nobody else reads the field.
-        let slot = unsafe { self.0.as_mut() };
-        slot.recorded.store(true, Ordering::Relaxed);
-        match slot.event {
-            Some(event) => Ok(event),
-            None => Ok(*slot.event.insert(Event::new()?)),
-        }
+    /// Whether there is an event behind the copy.
+    pub fn recording(&self) -> Recording {
+        Recording::from_bits(self.slot().recording.load(Ordering::Acquire))
     }
 
     /// Whether the status word was refused.
@@ -164,9 +192,29 @@ impl Mark {
         self.request_view(|request| request.event())
     }
 
-    /// The thread that made the request.
-    pub fn thread(self) -> usize {
-        self.request_view(|request| request.slot().thread)
+    /// Records an event behind what `stream` has now, for the copies of all `marks`, of which this is one. The context
+    /// of the stream is current.
+    pub fn record_for(self, marks: impl Iterator<Item = Mark>, stream: Stream) -> cuda_driver::Result<()> {
+        let leader = self.0.as_ptr();
+        // SAFETY: only who records looks at the event of a slot that is not recorded yet, and one thread records.
+        let own = unsafe { &mut (*leader).event };
+        let event = match *own {
+            Some(event) => event,
+            None => *own.insert(Event::new()?),
+        };
+        event.record(stream)?;
+        for mark in marks {
+            mark.request_view(|request| request.slot().leader.store(leader, Ordering::Release));
+            if mark != self {
+                self.request_view(|request| request.slot().users.fetch_add(1, Ordering::Relaxed));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the thread that made the request how recording went.
+    pub fn set_recording(self, recording: Recording) {
+        self.request_view(|request| request.slot().recording.store(recording.to_bits(), Ordering::Release));
     }
 
     /// Says that the request was taken out of the list. Until its status word was written or refused, its slot is
@@ -207,16 +255,24 @@ pub struct MarkList {
 }
 
 impl MarkList {
-    /// Adds `mark`, and tells how long the list is now.
-    pub fn push(&self, mark: Mark) -> usize {
+    /// Adds `mark`.
+    pub fn push(&self, mark: Mark) {
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             mark.request_view(|request| request.slot().next.store(head, Ordering::Relaxed));
             match self.head.compare_exchange_weak(head, mark.0.as_ptr(), Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return self.length.fetch_add(1, Ordering::AcqRel) + 1,
+                Ok(_) => {
+                    self.length.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
                 Err(other) => head = other,
             }
         }
+    }
+
+    /// How long the list is, about.
+    pub fn len(&self) -> usize {
+        self.length.load(Ordering::Relaxed)
     }
 
     /// Whether there is nothing in the list.
@@ -302,9 +358,10 @@ impl Pool {
             slot.data = data;
             slot.stream = stream;
             slot.state = Some(state);
-            slot.thread = thread::number();
+            *slot.leader.get_mut() = ptr::null_mut();
+            *slot.recording.get_mut() = Recording::Awaited.to_bits();
+            *slot.users.get_mut() = 1;
             *slot.marking.get_mut() = Marking::Promised as u8;
-            *slot.recorded.get_mut() = false;
         }
         Ok(Request(slot))
     }
@@ -312,11 +369,25 @@ impl Pool {
     /// Takes a request back. `settled` says that its status word was written, or never will be.
     pub fn recycle(&self, request: Request, settled: bool) {
         let mut slot = request.0;
+        request.slot().settled.store(settled, Ordering::Relaxed);
         // SAFETY: the request is owned, and whoever still marks it does not look at this field.
         drop(unsafe { slot.as_mut() }.state.take());
-        let mut slots = self.slots();
-        let list = if settled { &mut slots.free } else { &mut slots.condemned };
-        list.push(slot);
+        let leader = request.slot().leader.load(Ordering::Relaxed);
+        if let Some(leader) = NonNull::new(leader).filter(|&leader| leader != slot) {
+            self.release(leader);
+        }
+        self.release(slot);
+    }
+
+    /// Gives up one use of a slot; it goes back when it was the last.
+    fn release(&self, slot: NonNull<Slot>) {
+        // SAFETY: the slot does not go back before its last use was given up.
+        let view = unsafe { slot.as_ref() };
+        if view.users.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let mut slots = self.slots();
+            let list = if view.settled.load(Ordering::Relaxed) { &mut slots.free } else { &mut slots.condemned };
+            list.push(slot);
+        }
     }
 
     /// More slots: condemned ones that were written after all, else a new slab.

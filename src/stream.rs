@@ -20,7 +20,11 @@ pub struct StreamState {
     pub context: Context,
     /// Where its requests come from.
     pub pool: Arc<Pool>,
-    /// Requests whose status word nobody has seen to yet.
+    /// Requests whose copy has no event behind it yet.
+    pub unrecorded: MarkList,
+    /// Held by the thread that records; others leave their requests to it.
+    pub recording: AtomicBool,
+    /// Requests whose status word nobody has seen to yet; the event of the first is the latest.
     pub unmarked: MarkList,
     /// How many requests have been among them so far.
     pub pushed: AtomicUsize,
@@ -44,6 +48,8 @@ impl StreamState {
             stream,
             context,
             pool: pool_of(context),
+            unrecorded: MarkList::default(),
+            recording: AtomicBool::new(false),
             unmarked: MarkList::default(),
             pushed: AtomicUsize::new(0),
             watched: AtomicBool::new(false),

@@ -3,7 +3,7 @@
 use libc::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU32;
 
 const STACK: usize = 256 << 10;
 
@@ -78,13 +78,6 @@ fn follow_process() {
 pub fn processors() -> usize {
     // SAFETY: the set is valid.
     affinity().map_or(1, |set| unsafe { libc::CPU_COUNT(&set) } as usize)
-}
-
-/// A number that tells the calling thread from every other.
-pub fn number() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(1);
-    thread_local!(static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed));
-    NUMBER.with(|&number| number)
 }
 
 /// Sleeps until `wake`, unless `word` is another than `seen` already. May return early.
