@@ -18,7 +18,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 /// As many calls as there is time for in every `cargo test`.
-const OPERATIONS: u64 = 60_000;
+const OPERATIONS: u64 = 40_000;
 /// After so many it says how far it is.
 const MILLION: u64 = 1_000_000;
 /// The longest sequence.
