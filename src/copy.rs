@@ -103,8 +103,8 @@ pub unsafe fn flat(
         }
         plain(state, kind, dst, src, size, pair)?;
     }
-    // Pageable memory is filled when this returns. The driver promises as much, but a small copy was seen to arrive
-    // later on an H200; waiting costs nothing where it was there already.
+    // Pageable memory is filled when this returns. CUDA says only that it usually waits there, so that is made sure of;
+    // then nothing need tell when the copy is done.
     let may_be_pageable = matches!(kind, CopyKind::HostToHost | CopyKind::DeviceToHost | CopyKind::Default);
     if may_be_pageable && memory_sort(dst) == MemorySort::Pageable {
         await_stream(state.stream)?;
