@@ -70,7 +70,10 @@ void memory_fill(void *memory, size_t size, unsigned seed)
 		if (device)
 			CUDA(cuMemcpyHtoD((CUdeviceptr)(uintptr_t)memory + at, piece, some));
 			/* It may still be on its way, and a non-blocking stream does not wait for it. */
-			CUDA(cuStreamSynchronize(CU_STREAM_LEGACY));
+			CUcontext current = NULL;
+			CUDA(cuCtxGetCurrent(&current));
+			if (current)
+				CUDA(cuStreamSynchronize(CU_STREAM_LEGACY));
 		at += some;
 	}
 	free(piece);
