@@ -87,6 +87,7 @@ impl Watch {
             let still = self.take_still();
             self.busy.store(true, Ordering::SeqCst);
             if self.ending.load(Ordering::SeqCst) {
+                self.busy.store(false, Ordering::SeqCst); // `at_exit` may wait for it
                 return;
             }
             for stream in &still {

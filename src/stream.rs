@@ -231,9 +231,9 @@ fn state_of_other(stream: Stream, context: Context) -> Arc<StreamState> {
         let (state, forgotten) = {
             let mut registry = registry();
             let forgotten = if registry.others.len() < REMEMBERED { Vec::new() } else { registry.forget_idle() };
-            (registry.others.entry((stream, context)).or_insert(new).clone(), forgotten)
+            (registry.others.entry((stream, context)).or_insert_with(|| new.clone()).clone(), forgotten)
         };
-        drop(forgotten); // outside of the lock: it calls the driver
+        drop((new, forgotten)); // outside of the lock: it calls the driver
         state
     })
 }
