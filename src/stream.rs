@@ -155,15 +155,19 @@ fn pool_of(context: Context) -> Arc<Pool> {
         let pools: Vec<_> = registry().pools.clone();
         let gone: Vec<_> = pools.iter().map(|pool| pool.context).filter(|context| !context.lives()).collect();
         let mut registry = registry();
-        registry.pools.retain(|pool| !gone.contains(&pool.context));
-        match registry.pools.iter().find(|pool| pool.context == context) {
+        let (forgotten, kept) = registry.pools.drain(..).partition(|pool| gone.contains(&pool.context));
+        registry.pools = kept;
+        let pool = match registry.pools.iter().find(|pool| pool.context == context) {
             Some(pool) => pool.clone(),
             None => {
                 let pool = Arc::new(Pool::new(context));
                 registry.pools.push(pool.clone());
                 pool
             }
-        }
+        };
+        drop(registry);
+        drop::<Vec<_>>(forgotten); // outside of the lock: it calls the driver
+        pool
     })
 }
 
