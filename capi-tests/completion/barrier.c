@@ -16,7 +16,7 @@ static void begin(void)
 	use_device(0);
 	dma = dma_new(cudaMemcpyDefault);
 	from = memory_new(PINNED, SIZE);
-	to = memory_new(PINNED, SIZE);
+	to = memory_new(DEVICE, SIZE); /* from host to host CUDA copies before it returns */
 	memory_fill(from, SIZE, 1);
 	memory_set(to, SIZE, 0);
 }
@@ -25,7 +25,7 @@ static void end(void)
 {
 	dma_end(dma);
 	memory_free(PINNED, from);
-	memory_free(PINNED, to);
+	memory_free(DEVICE, to);
 	leave_device(0);
 }
 

@@ -117,7 +117,7 @@ TEST(destroy_waits_for_the_work)
 	const size_t size = 1 << 20;
 	use_device(0);
 	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
-	char *from = memory_new(PINNED, size), *to = memory_new(PINNED, size);
+	char *from = memory_new(PINNED, size), *to = memory_new(DEVICE, size);
 	memory_fill(from, size, 1);
 	memory_set(to, size, 0);
 	park_stream(&park, stream_of(dma));
@@ -129,7 +129,7 @@ TEST(destroy_waits_for_the_work)
 	REQUIRE(memory_holds(to, size, 1));
 	park_join();
 	memory_free(PINNED, from);
-	memory_free(PINNED, to);
+	memory_free(DEVICE, to);
 	leave_device(0);
 }
 

@@ -15,8 +15,8 @@ static void begin(void)
 {
 	use_device(0);
 	from = memory_new(PINNED, SIZE);
-	to = memory_new(PINNED, SIZE);
-	other = memory_new(PINNED, SIZE);
+	to = memory_new(DEVICE, SIZE); /* from host to host CUDA copies before it returns */
+	other = memory_new(DEVICE, SIZE);
 	memory_fill(from, SIZE, 1);
 	memory_set(to, SIZE, 0);
 	memory_set(other, SIZE, 0);
@@ -25,8 +25,8 @@ static void begin(void)
 static void end(void)
 {
 	memory_free(PINNED, from);
-	memory_free(PINNED, to);
-	memory_free(PINNED, other);
+	memory_free(DEVICE, to);
+	memory_free(DEVICE, other);
 	leave_device(0);
 }
 
