@@ -1,7 +1,7 @@
 //! Words written and awaited by a stream.
 //! The forms without `_v2` need an option of the kernel driver that is off unless asked for, and so are refused.
 use crate::entry::{Entry, call};
-use crate::memory::{Asker, place};
+use crate::memory::{Asker, Sort, place};
 use crate::result::*;
 use crate::stream::Stream;
 use crate::types::*;
@@ -17,7 +17,9 @@ fn word(stream: &Arc<Stream>, address: CUdeviceptr, size: usize) -> Result<usize
         return Err(CUDA_ERROR_INVALID_VALUE);
     }
     let context = &*copy::acting(stream);
-    Ok(place(address, size, Asker { context, as_device: true, any_device: false })?.bytes)
+    let place = place(address, size, Asker { context, as_device: true, any_device: false })?;
+    // Managed memory may have moved by the time that the word is written.
+    if place.sort == Some(Sort::Managed) { Err(CUDA_ERROR_INVALID_VALUE) } else { Ok(place.bytes) }
 }
 
 fn write32(stream: &Arc<Stream>, address: CUdeviceptr, value: u64, flags: c_uint) -> Result<Work> {
@@ -120,7 +122,7 @@ fn of_batch(stream: &Arc<Stream>, operation: &CUstreamBatchMemOpParams) -> Resul
     }
 }
 
-const MOST_OPERATIONS: c_uint = 256;
+const MOST_OPERATIONS: c_uint = 255;
 
 /// All operations of a batch are checked before the first is queued.
 #[unsafe(no_mangle)]
@@ -132,7 +134,10 @@ unsafe extern "C" fn cuStreamBatchMemOp_v2(
 ) -> CUresult {
     call(Entry::cuStreamBatchMemOp_v2, || {
         let stream = stream::working(handle)?;
-        if operations.is_null() || count == 0 || count > MOST_OPERATIONS || flags != 0 {
+        if count == 0 {
+            return Ok(());
+        }
+        if operations.is_null() || count > MOST_OPERATIONS || flags != 0 {
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: not NULL, so valid for reads of `count` operations.
