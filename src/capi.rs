@@ -140,6 +140,7 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
     let (Some((state, request)), Some(op)) = (unfinished, op) else { return code };
     let mut arg = aml_dma_cuda_op_arg { data: data.cast(), op_arg };
     copy::forget_queued();
+    completion::before_long(&state); // it may be
     // Not guarded: an exception of the operator is the caller's, and passes. `request` goes back on its way.
     // SAFETY: the caller vouches for the operator.
     let code = unsafe { op(dest, src, (&raw mut arg).cast()) };
@@ -185,7 +186,7 @@ impl Operator {
     /// `dst` and `src` are what the operator takes, and their memory is as the driver wants it.
     unsafe fn run(
         self,
-        state: &StreamState,
+        state: &Arc<StreamState>,
         kind: cudaMemcpyKind,
         dst: *mut aml_layout,
         src: *const aml_layout,
@@ -237,8 +238,8 @@ impl Reserved {
 
     /// Marks what was queued, and stores the request. The context is current.
     fn mark(mut self, req: NonNull<*mut aml_dma_request>, queued: Option<Queued>) -> Result<()> {
-        let mut request = self.0.take().expect("it is there until it is marked");
-        if let Err(error) = completion::mark(&mut request, queued) {
+        let request = self.0.take().expect("it is there until it is marked");
+        if let Err(error) = completion::mark(&request, queued) {
             completion::drain(request.stream_state());
             self.0 = Some(request);
             return Err(error);

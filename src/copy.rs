@@ -1,7 +1,7 @@
 //! The copy operators: how many bytes, whether they lie in one block, and which call of the driver moves them.
 
 use crate::abi::aml_layout;
-use crate::completion::Queued;
+use crate::completion::{Queued, before_long};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::peer::DevicePair;
@@ -10,6 +10,7 @@ use crate::stream::StreamState;
 use cuda_driver::{MemorySort, copy, memory_sort};
 use libc::c_void;
 use std::cell::Cell;
+use std::sync::Arc;
 
 /// The direction of a copy, with CUDA's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,14 +72,18 @@ pub fn queued() -> Option<Queued> {
 /// # Safety
 /// The memory is as the driver wants it; see `cuda_driver::copy`.
 pub unsafe fn flat(
-    state: &StreamState,
+    state: &Arc<StreamState>,
     kind: CopyKind,
     dst: *mut c_void,
     src: *const c_void,
     size: usize,
     pair: DevicePair,
 ) -> Result<()> {
-    QUEUED.set(Some(Queued { size, on_device: kind == CopyKind::DeviceToDevice, finished: false }));
+    let queued = Queued { size, on_device: kind == CopyKind::DeviceToDevice, finished: false };
+    QUEUED.set(Some(queued));
+    if !queued.is_small() {
+        before_long(state);
+    }
     if size == 0 {
         return Ok(());
     }
@@ -148,7 +153,7 @@ pub unsafe fn plain(
 /// # Safety
 /// The layouts are AML's, and their memory is as the driver wants it.
 pub unsafe fn dense(
-    state: &StreamState,
+    state: &Arc<StreamState>,
     kind: CopyKind,
     dst: *mut aml_layout,
     src: *const aml_layout,

@@ -8,6 +8,7 @@ use crate::statics::aml_dma_cuda_ops;
 use crate::stream::{self, StreamState};
 use cuda_driver::{Context, Device, Stream, runtime_device};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// What lies behind a `struct aml_dma *` of ours. The public structs come first and hold all that a program may see;
 /// what is known of the stream is found through the address of `data`.
@@ -92,14 +93,14 @@ pub unsafe fn destroy(dma: NonNull<aml_dma>) -> Result<()> {
     outcome.and(released)
 }
 
-fn close(state: &StreamState) -> Result<()> {
+fn close(state: &Arc<StreamState>) -> Result<()> {
     cuda_driver::ready()?;
     let settled = completion::settle(state, state.context);
     settled.and(state.close())
 }
 
 /// Waits for all that was queued on a stream.
-pub fn barrier(state: &StreamState) -> Result<()> {
+pub fn barrier(state: &Arc<StreamState>) -> Result<()> {
     completion::settle(state, state.context)
 }
 

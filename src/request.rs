@@ -11,48 +11,19 @@ use crate::stream::StreamState;
 use cuda_driver::{Context, Event, Registration, Stream};
 use libc::{c_int, c_void, pthread_mutex_t};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// How far the marking of a request has come; see `completion`.
+/// How far a request has come on its way to the driver; see `marking`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Marking {
+enum Handover {
     /// Somebody will have the status word written.
     Promised,
-    /// It is being handed to the driver: the request is in no list any more.
+    /// It is being handed to the driver, or was: the request is in no list any more.
     Handed,
-    /// Nobody will, because the driver refused. Whoever waits has to look at the event.
+    /// The driver refused. Whoever waits has to look at the event.
     Refused,
-}
-
-/// Whether there is an event behind the copy of a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Recording {
-    /// Not yet.
-    Awaited,
-    /// There is.
-    Done,
-    /// The driver refused.
-    Failed(cuda_driver::Code),
-}
-
-impl Recording {
-    fn to_bits(self) -> u32 {
-        match self {
-            Recording::Awaited => 0,
-            Recording::Done => 1,
-            Recording::Failed(code) => code.0 + 2,
-        }
-    }
-
-    fn from_bits(bits: u32) -> Recording {
-        match bits {
-            0 => Recording::Awaited,
-            1 => Recording::Done,
-            failed => Recording::Failed(cuda_driver::Code(failed - 2)),
-        }
-    }
 }
 
 /// What lies behind a request pointer. Never freed one by one: a slot goes back to its pool.
@@ -71,11 +42,11 @@ struct Slot {
     leader: AtomicPtr<Slot>,
     /// Next in a list: of free slots, of condemned ones, or of those that wait to be recorded or marked.
     next: AtomicPtr<Slot>,
-    /// What the driver answered to the recording of the event; see `Recording`.
-    recording: AtomicU32,
     /// How many requests need the slot: its own, and those that use its event.
     users: AtomicU32,
-    marking: AtomicU8,
+    handover: AtomicU8,
+    /// Whether the event is the slot's own, and the status word is not to wait for others.
+    alone: AtomicBool,
     /// Whether the status word was written, or never will be, when its request was given back.
     settled: AtomicBool,
 }
@@ -135,6 +106,12 @@ impl Request {
         self.slot().state.as_ref().expect("a request has a stream")
     }
 
+    /// The same, taken away: the request is about to be given back.
+    pub fn take_stream_state(&mut self) -> Arc<StreamState> {
+        // SAFETY: the request is owned, and whoever still marks it does not look at this field.
+        unsafe { self.0.as_mut() }.state.take().expect("a request has a stream")
+    }
+
     /// The event behind the copy, where there is one.
     pub fn event(&self) -> Option<Event> {
         let leader = NonNull::new(self.slot().leader.load(Ordering::Acquire))?;
@@ -142,24 +119,19 @@ impl Request {
         unsafe { leader.as_ref() }.event
     }
 
-    /// Whether there is an event behind the copy.
-    pub fn recording(&self) -> Recording {
-        Recording::from_bits(self.slot().recording.load(Ordering::Acquire))
-    }
-
     /// Whether the status word was refused.
     pub fn is_refused(&self) -> bool {
-        self.slot().marking.load(Ordering::Acquire) == Marking::Refused as u8
+        self.slot().handover.load(Ordering::Acquire) == Handover::Refused as u8
     }
 
     /// Whether nobody needs the request any more to have its status word written.
     pub fn is_handed(&self) -> bool {
-        self.slot().marking.load(Ordering::Acquire) != Marking::Promised as u8
+        self.slot().handover.load(Ordering::Acquire) != Handover::Promised as u8
     }
 
     /// Says that the status word will not be written.
     pub fn refuse(&self) {
-        self.slot().marking.store(Marking::Refused as u8, Ordering::Release);
+        self.slot().handover.store(Handover::Refused as u8, Ordering::Release);
     }
 
     /// A second name for the request, for those who mark it.
@@ -192,35 +164,41 @@ impl Mark {
         self.request_view(|request| request.event())
     }
 
-    /// Records an event behind what `stream` has now, for the copies of all `marks`, of which this is one. The context
-    /// of the stream is current.
-    pub fn record_for(self, marks: impl Iterator<Item = Mark>, stream: Stream) -> cuda_driver::Result<()> {
-        let leader = self.0.as_ptr();
-        // SAFETY: only who records looks at the event of a slot that is not recorded yet, and one thread records.
-        let own = unsafe { &mut (*leader).event };
+    /// Records the event behind what `stream` has now. The context of the stream is current, and nobody else sees to
+    /// the request.
+    pub fn record(self, stream: Stream) -> cuda_driver::Result<()> {
+        let slot = self.0.as_ptr();
+        // SAFETY: nobody looks at the event of a slot that is not recorded yet, but for the one thread that records.
+        let own = unsafe { &mut (*slot).event };
         let event = match *own {
             Some(event) => event,
             None => *own.insert(Event::new()?),
         };
         event.record(stream)?;
-        for mark in marks {
-            mark.request_view(|request| request.slot().leader.store(leader, Ordering::Release));
-            if mark != self {
-                self.request_view(|request| request.slot().users.fetch_add(1, Ordering::Relaxed));
-            }
-        }
+        self.request_view(|request| request.slot().leader.store(slot, Ordering::Release));
         Ok(())
     }
 
-    /// Tells the thread that made the request how recording went.
-    pub fn set_recording(self, recording: Recording) {
-        self.request_view(|request| request.slot().recording.store(recording.to_bits(), Ordering::Release));
+    /// Takes the event of `leader`, which was recorded behind this copy, too, and which is not handed to the driver yet.
+    pub fn share_event_of(self, leader: Mark) {
+        leader.request_view(|request| request.slot().users.fetch_add(1, Ordering::Relaxed));
+        self.request_view(|request| request.slot().leader.store(leader.0.as_ptr(), Ordering::Release));
+    }
+
+    /// Says whether the status word is not to wait for those of other requests.
+    pub fn set_alone(self, alone: bool) {
+        self.request_view(|request| request.slot().alone.store(alone, Ordering::Relaxed));
+    }
+
+    /// Whether it is not to wait for them.
+    pub fn is_alone(self) -> bool {
+        self.request_view(|request| request.slot().alone.load(Ordering::Relaxed))
     }
 
     /// Says that the request was taken out of the list. Until its status word was written or refused, its slot is
     /// kept even when the request is given up.
     pub fn hand(self) {
-        self.request_view(|request| request.slot().marking.store(Marking::Handed as u8, Ordering::Release));
+        self.request_view(|request| request.slot().handover.store(Handover::Handed as u8, Ordering::Release));
     }
 
     /// See `Request::refuse`.
@@ -231,6 +209,14 @@ impl Mark {
     /// See `Request::set_done`.
     pub fn set_done(self) {
         self.request_view(|request| request.set_done());
+    }
+
+    fn next(self) -> *mut Slot {
+        self.request_view(|request| request.slot().next.load(Ordering::Relaxed))
+    }
+
+    fn set_next(self, next: *mut Slot) {
+        self.request_view(|request| request.slot().next.store(next, Ordering::Relaxed));
     }
 
     fn request_view<T>(self, look: impl FnOnce(&Request) -> T) -> T {
@@ -247,48 +233,70 @@ pub unsafe extern "C" fn done(argument: *mut c_void) {
     unsafe { AtomicI32::from_ptr(argument.cast()) }.store(DONE, Ordering::Release);
 }
 
-/// A list of requests to be marked, the last one first. Several threads may push; one takes them all.
+/// A list of requests, the last one first. Several threads may push; one takes them all.
 #[derive(Default)]
-pub struct MarkList {
-    head: AtomicPtr<Slot>,
-    length: AtomicUsize,
-}
+pub struct MarkList(AtomicPtr<Slot>);
 
 impl MarkList {
     /// Adds `mark`.
     pub fn push(&self, mark: Mark) {
-        let mut head = self.head.load(Ordering::Relaxed);
+        let mut head = self.0.load(Ordering::Relaxed);
         loop {
-            mark.request_view(|request| request.slot().next.store(head, Ordering::Relaxed));
-            match self.head.compare_exchange_weak(head, mark.0.as_ptr(), Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => {
-                    self.length.fetch_add(1, Ordering::Relaxed);
-                    return;
-                }
+            mark.set_next(head);
+            match self.0.compare_exchange_weak(head, mark.0.as_ptr(), Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => return,
                 Err(other) => head = other,
             }
         }
     }
 
-    /// How long the list is, about.
-    pub fn len(&self) -> usize {
-        self.length.load(Ordering::Relaxed)
-    }
-
     /// Whether there is nothing in the list.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.head.load(Ordering::Acquire).is_null()
+        self.0.load(Ordering::SeqCst).is_null()
     }
 
     /// Takes all there is.
     pub fn take(&self) -> impl Iterator<Item = Mark> + use<> {
-        self.length.store(0, Ordering::Release);
-        let mut next = self.head.swap(ptr::null_mut(), Ordering::AcqRel);
+        let mut next = self.0.swap(ptr::null_mut(), Ordering::SeqCst);
         std::iter::from_fn(move || {
             let mark = Mark(NonNull::new(next)?);
-            next = mark.request_view(|request| request.slot().next.load(Ordering::Relaxed));
+            next = mark.next();
             Some(mark)
         })
+    }
+}
+
+/// A queue of requests, the first one first, for one thread at a time.
+#[derive(Default)]
+pub struct MarkQueue {
+    ends: Option<(Mark, Mark)>,
+    len: usize,
+}
+
+impl MarkQueue {
+    /// Adds `mark` behind the others.
+    pub fn push(&mut self, mark: Mark) {
+        mark.set_next(ptr::null_mut());
+        let first = self.ends.map_or(mark, |(first, last)| {
+            last.set_next(mark.0.as_ptr());
+            first
+        });
+        self.ends = Some((first, mark));
+        self.len += 1;
+    }
+
+    /// Takes the first.
+    pub fn pop(&mut self) -> Option<Mark> {
+        let (first, last) = self.ends?;
+        self.ends = NonNull::new(first.next()).map(|next| (Mark(next), last));
+        self.len -= 1;
+        Some(first)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
     }
 }
 
@@ -359,9 +367,9 @@ impl Pool {
             slot.stream = stream;
             slot.state = Some(state);
             *slot.leader.get_mut() = ptr::null_mut();
-            *slot.recording.get_mut() = Recording::Awaited.to_bits();
             *slot.users.get_mut() = 1;
-            *slot.marking.get_mut() = Marking::Promised as u8;
+            *slot.alone.get_mut() = false;
+            *slot.handover.get_mut() = Handover::Promised as u8;
         }
         Ok(Request(slot))
     }

@@ -8,8 +8,9 @@
 mod arena;
 mod crew;
 
-use crate::completion::{await_stream, drain};
+use crate::completion::drain;
 use crate::error::{Error, Result};
+use crate::patience::await_stream;
 use crate::stream::StreamState;
 use arena::{Arena, BUFFERS, Desk};
 use crew::Crew;

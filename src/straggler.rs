@@ -15,6 +15,9 @@ use std::time::Duration;
 /// As long as this requests lie still before they are marked.
 const STILL: Duration = Duration::from_micros(50);
 
+/// After so many looks they are marked even where more keep coming: long copies are left to this thread.
+const MOST_LOOKS: u32 = 16;
+
 const UNTRIED: u8 = 0;
 const RUNS: u8 = 1;
 const CANNOT: u8 = 2;
@@ -32,8 +35,10 @@ struct Watch {
 
 struct Watched {
     stream: Arc<StreamState>,
-    /// How many requests had been pushed when it was last looked at.
-    pushed: usize,
+    /// How many events had been recorded when it was last looked at.
+    rounds: usize,
+    /// How often it was looked at.
+    looks: u32,
 }
 
 static WATCH: Lazy<Watch> = Lazy::new(Watch::default);
@@ -63,7 +68,7 @@ fn start() -> bool {
 /// Looks after `stream` until none of its requests is unmarked.
 pub fn watch(stream: &Arc<StreamState>) {
     let mut streams = WATCH.streams();
-    streams.push(Watched { stream: stream.clone(), pushed: stream.pushed.load(Ordering::Relaxed) });
+    streams.push(Watched { stream: stream.clone(), rounds: stream.marking.rounds(), looks: 0 });
     let first = streams.len() == 1;
     drop(streams);
     if first {
@@ -84,34 +89,31 @@ impl Watch {
             }
             drop(streams);
             std::thread::sleep(STILL);
-            let still = self.take_still();
+            let due = self.take_due();
             self.busy.store(true, Ordering::SeqCst);
             if self.ending.load(Ordering::SeqCst) {
                 self.busy.store(false, Ordering::SeqCst); // `at_exit` may wait for it
                 return;
             }
-            for stream in &still {
-                stream.watched.store(false, Ordering::Release);
-                if !completion::mark_stragglers(stream) && !stream.watched.swap(true, Ordering::AcqRel) {
-                    watch(stream);
+            for stream in &due {
+                stream.marking.unwatch();
+                if !completion::mark_stragglers(stream) {
+                    stream.marking.watch(stream);
                 }
             }
-            drop(still); // this may destroy a stream
+            drop(due); // this may destroy a stream
             self.busy.store(false, Ordering::SeqCst);
         }
     }
 
-    /// Takes out the streams that got no request since they were looked at.
-    fn take_still(&self) -> Vec<Arc<StreamState>> {
-        let mut still = Vec::new();
-        self.streams().retain_mut(|watched| {
-            let pushed = watched.stream.pushed.load(Ordering::Relaxed);
-            if watched.pushed == pushed {
-                still.push(watched.stream.clone());
-            }
-            std::mem::replace(&mut watched.pushed, pushed) != pushed
-        });
-        still
+    /// Takes out the streams that lie still, and those that have been busy for long.
+    fn take_due(&self) -> Vec<Arc<StreamState>> {
+        let is_due = |watched: &mut Watched| {
+            let rounds = watched.stream.marking.rounds();
+            watched.looks += 1;
+            std::mem::replace(&mut watched.rounds, rounds) == rounds || watched.looks >= MOST_LOOKS
+        };
+        self.streams().extract_if(.., is_due).map(|watched| watched.stream).collect()
     }
 }
 

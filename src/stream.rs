@@ -3,8 +3,10 @@
 
 use crate::abi::cudaStream_t;
 use crate::context::context_of;
+use crate::duty::Apart;
 use crate::error::{Error, Result};
-use crate::request::{Mark, MarkList, Pool};
+use crate::marking::Marking;
+use crate::request::Pool;
 use cuda_driver::{Context, Stream};
 use once_cell::sync::{Lazy, OnceCell};
 use std::cell::RefCell;
@@ -20,22 +22,10 @@ pub struct StreamState {
     pub context: Context,
     /// Where its requests come from.
     pub pool: Arc<Pool>,
-    /// Requests whose copy has no event behind it yet.
-    pub unrecorded: MarkList,
-    /// Held by the thread that records; others leave their requests to it.
-    pub recording: AtomicBool,
-    /// Requests whose status word nobody has seen to yet; the event of the first is the latest.
-    pub unmarked: MarkList,
-    /// How many requests have been among them so far.
-    pub pushed: AtomicUsize,
-    /// Whether the straggler thread looks after them.
-    pub watched: AtomicBool,
-    /// Held by the thread that marks; others leave their requests to it.
-    pub marking: AtomicBool,
-    /// Requests that the driver refused to mark, and that were not waited for yet.
-    refused: Mutex<Vec<Mark>>,
+    /// Requests that are not marked yet.
+    pub marking: Marking,
     /// Requests that were made and not yet waited for.
-    pub outstanding: AtomicUsize,
+    pub outstanding: Apart<AtomicUsize>,
     /// Whether this library made the stream, and destroys it.
     owned: bool,
     closed: AtomicBool,
@@ -48,14 +38,8 @@ impl StreamState {
             stream,
             context,
             pool: pool_of(context),
-            unrecorded: MarkList::default(),
-            recording: AtomicBool::new(false),
-            unmarked: MarkList::default(),
-            pushed: AtomicUsize::new(0),
-            watched: AtomicBool::new(false),
-            marking: AtomicBool::new(false),
-            refused: Mutex::default(),
-            outstanding: AtomicUsize::new(0),
+            marking: Marking::default(),
+            outstanding: Apart::default(),
             owned,
             closed: AtomicBool::new(false),
             side: OnceCell::new(),
@@ -77,23 +61,6 @@ impl StreamState {
         }
     }
 
-    /// Whether some thread hands requests to the driver.
-    pub fn is_marking(&self) -> bool {
-        self.marking.load(Ordering::Acquire)
-    }
-
-    /// Waits until the thread that hands requests to the driver is out of it.
-    pub fn await_marking(&self) {
-        while self.is_marking() {
-            std::thread::yield_now();
-        }
-    }
-
-    /// The requests that the driver refused to mark. Each is good while it is in there.
-    pub fn refused(&self) -> MutexGuard<'_, Vec<Mark>> {
-        self.refused.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
     /// The side stream, where there is one already.
     pub fn existing_side(&self) -> Option<Stream> {
         self.side.get().copied()
@@ -107,7 +74,7 @@ impl StreamState {
             return Ok(());
         }
         cuda_driver::ready()?;
-        self.await_marking(); // the last requests may be DONE, but not out of the hands of the thread that marked them
+        self.marking.await_idle(); // the last requests may be DONE, but not out of the hands of the thread that marked them
         let entered = self.context.enter();
         if entered.is_err() && !self.context.lives() {
             return Ok(entered.map(drop)?); // it took the streams along
@@ -116,6 +83,11 @@ impl StreamState {
         let side = self.existing_side().map_or(Ok(()), Stream::destroy);
         let own = if self.owned { self.stream.destroy() } else { Ok(()) };
         Ok(side.and(own).and(entered.map(drop))?)
+    }
+
+    /// Whether the stream stays as long as its requests do: it is this library's, or its context's.
+    pub fn stays(&self) -> bool {
+        self.owned || self.stream == Stream::NULL
     }
 
     /// Whether the streams are gone.

@@ -16,13 +16,14 @@ use cuda_driver::sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUmemor
 use cuda_driver::{Code, Context, MemorySort, allocation_of, is_managed, memory_sort};
 use libc::c_void;
 use std::ptr;
+use std::sync::Arc;
 
 /// Copies the elements of one layout to those of another with the same coordinates. The context of `state` is current.
 ///
 /// # Safety
 /// The layouts are AML's, and their memory is as the driver wants it.
 pub unsafe fn copy(
-    state: &StreamState,
+    state: &Arc<StreamState>,
     kind: CopyKind,
     dst: *mut aml_layout,
     src: *const aml_layout,
@@ -58,6 +59,7 @@ pub unsafe fn copy(
         // SAFETY: as above.
         return unsafe { copy::flat(state, kind, to.at(grid.dst), from.at(grid.src), grid.run, pair) };
     }
+    completion::before_long(state);
     let plan = Plan::new(&grid, state.context.device()?.max_pitch()?)?;
     let route = Route::new(state, kind, pair)?;
     if plan.calls() > 1 {

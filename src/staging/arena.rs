@@ -1,8 +1,8 @@
 //! The pinned buffers: ordinary memory that is registered with CUDA, so that a context that goes away cannot take it
 //! along. Each thread of a copy has a desk with two of them.
 
-use crate::completion::Patience;
 use crate::error::Result;
+use crate::patience::Patience;
 use cuda_driver::{Context, Event, Registration, Stream};
 use std::ptr;
 use std::sync::Mutex;

@@ -1,0 +1,118 @@
+//! A lock that nobody sleeps on: whoever finds it taken leaves what there is to do to the thread that has it.
+
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A value that one thread at a time works on.
+#[derive(Default)]
+pub struct Duty<T> {
+    taken: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached through `Taken` alone, of which there is one at a time.
+unsafe impl<T: Send> Sync for Duty<T> {}
+
+impl<T> Duty<T> {
+    /// Takes the duty, unless another thread has it.
+    #[inline]
+    pub fn take(&self) -> Option<Taken<'_, T>> {
+        // Looked at first: threads that only look share the cache line.
+        let taken = self.is_taken() || self.taken.swap(true, Ordering::SeqCst);
+        if taken { None } else { Some(Taken(self)) }
+    }
+
+    /// Takes the duty, once the thread that has it is done.
+    pub fn take_in_turn(&self) -> Taken<'_, T> {
+        loop {
+            match self.take() {
+                Some(taken) => return taken,
+                None => std::thread::yield_now(),
+            }
+        }
+    }
+
+    /// Whether a thread has the duty.
+    #[inline]
+    pub fn is_taken(&self) -> bool {
+        self.taken.load(Ordering::Acquire)
+    }
+}
+
+/// The duty, as long as this lives.
+pub struct Taken<'a, T>(&'a Duty<T>);
+
+impl<T> Deref for Taken<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: this thread has the duty.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T> DerefMut for Taken<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: this thread has the duty, and borrows it once.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for Taken<'_, T> {
+    fn drop(&mut self) {
+        self.0.taken.store(false, Ordering::SeqCst);
+    }
+}
+
+/// A value in cache lines of its own, since threads that change it would slow down those that look at its neighbours.
+#[derive(Default)]
+#[repr(align(128))]
+pub struct Apart<T>(pub T);
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_at_a_time_has_the_duty() {
+        let duty = Duty::<usize>::default();
+        let taken = duty.take().expect("it is free");
+        assert!(duty.is_taken());
+        assert!(duty.take().is_none());
+        assert!(duty.is_taken(), "a thread that did not get it gave it up");
+        drop(taken);
+        assert!(!duty.is_taken());
+    }
+
+    #[test]
+    fn nothing_is_lost_where_many_take_it() {
+        let duty = Duty::<usize>::default();
+        let rounds = 10_000;
+        std::thread::scope(|scope| {
+            let member = || {
+                let mut other = 0;
+                for _ in 0..rounds {
+                    match duty.take() {
+                        Some(mut count) => *count += 1,
+                        None => other += 1,
+                    }
+                }
+                for _ in 0..other {
+                    *duty.take_in_turn() += 1;
+                }
+            };
+            (0..4).map(|_| scope.spawn(member)).for_each(drop);
+        });
+        assert_eq!(*duty.take_in_turn(), 4 * rounds);
+    }
+}
