@@ -85,7 +85,7 @@ pub fn mark(request: &Request, copy: Option<Queued>) -> Result<()> {
 /// To be called before something is queued that takes long: what was queued before it is not to wait for it.
 #[inline]
 pub fn before_long(state: &Arc<StreamState>) {
-    marking::record_left(state);
+    marking::mark_left(state);
 }
 
 /// Marks what has lain still on a stream. False when that has to be tried again.

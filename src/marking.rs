@@ -2,11 +2,12 @@
 //! is told to wait for it and to write the status word.
 //!
 //! One thread at a time has the duty to do so. In a burst of small copies it has the words of several written at once.
-//! Threads that find the duty taken leave their requests to the next that takes it, so that all of them need one event.
-//! What nobody comes back for, the straggler thread marks.
+//! A thread that finds the duty taken leaves its request to the next that takes it; what was left gets no events, but
+//! one write of all words in the stream itself, since threads that use one stream want few calls of the driver more
+//! than anything. What nobody comes back for, the straggler thread marks.
 
 use crate::duty::{Apart, Duty, Taken};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::request::{self, Mark, MarkList, MarkQueue};
 use crate::straggler;
 use crate::stream::StreamState;
@@ -19,16 +20,22 @@ pub const DONE: u32 = crate::abi::AML_DMA_CUDA_REQUEST_STATUS_DONE as u32;
 
 /// So many requests are marked together in a burst: more save little, and turn later.
 const BURST: usize = 8;
+/// After so many requests that met no other thread, one thread is believed to have the stream for itself.
+const CROWDED: usize = 16;
+/// Where no more requests than this are outstanding, it is likely that each is waited for at once.
+const MOST_WAITERS: usize = 64;
 
 /// The requests of one stream that are not marked yet.
 #[derive(Default)]
 pub struct Marking {
-    /// Those that threads left to the next that takes the duty: there is no event behind them yet.
+    /// Those that threads left to the next that takes the duty: nothing tells yet when their copies are done.
     left: Apart<MarkList>,
+    /// So many more requests may meet no other thread before one is believed to have the stream for itself.
+    crowded: AtomicUsize,
     duty: Apart<Duty<MarkQueue>>,
     /// How many there is an event behind.
     recorded: AtomicUsize,
-    /// How often an event was recorded: while this stays the same, the stream lies still.
+    /// How often requests were seen to: while this stays the same, the stream lies still.
     rounds: AtomicUsize,
     /// Whether the straggler thread looks after the stream.
     watched: AtomicBool,
@@ -48,7 +55,7 @@ impl Marking {
         drop(self.duty.take_in_turn());
     }
 
-    /// How often an event was recorded.
+    /// How often requests were seen to.
     pub fn rounds(&self) -> usize {
         self.rounds.load(Ordering::Relaxed)
     }
@@ -92,7 +99,7 @@ pub enum When {
     Later,
 }
 
-/// Puts an event behind the copy of `mark`, and has its word written. The stream's context is current.
+/// Has the word of `mark` written behind its copy. The stream's context is current.
 pub fn mark(state: &Arc<StreamState>, mark: Mark, when: When) -> Result<()> {
     let marking = &state.marking;
     let when = if when == When::Now || straggler::is_there() { when } else { When::Now };
@@ -103,24 +110,68 @@ pub fn mark(state: &Arc<StreamState>, mark: Mark, when: When) -> Result<()> {
     };
     let Some(mut duty) = duty else {
         marking.left.push(mark);
+        marking.crowded.store(CROWDED, Ordering::Relaxed);
         marking.watch(state);
         return Ok(());
     };
-    mark.set_alone(when == When::Later);
-    let recorded = record(state, &mut duty, Some(mark));
+    marking.rounds.fetch_add(1, Ordering::Relaxed);
+    let recorded = if when == When::InBurst && write_in_crowd(state, mark) {
+        Ok(())
+    } else {
+        mark.set_alone(when == When::Later);
+        mark.record(state.stream).map(|()| duty.push(mark))
+    };
     if when == When::Now || duty.len() >= BURST && when == When::InBurst {
         submit_all(state, &mut duty);
     }
     leave(state, duty);
-    recorded
+    Ok(recorded?)
 }
 
-/// Puts an event behind what other threads left, before something long is queued behind it.
+/// Where threads crowd on the stream: has the words of `mark` and of what was left written by one call. False where it
+/// is better put among the recorded ones.
+fn write_in_crowd(state: &StreamState, mark: Mark) -> bool {
+    let marking = &state.marking;
+    let crowded = marking.crowded.load(Ordering::Relaxed);
+    if crowded == 0 {
+        return false;
+    }
+    if marking.left.is_empty() {
+        marking.crowded.store(crowded - 1, Ordering::Relaxed);
+        if state.outstanding.load(Ordering::Relaxed) > MOST_WAITERS {
+            return false; // nobody waits for this one yet
+        }
+    }
+    write_left(state, Some(mark));
+    true
+}
+
+/// Has the words of `own` and of what was left written by the stream itself.
+fn write_left(state: &StreamState, own: Option<Mark>) {
+    let left = if state.marking.left.is_empty() { None } else { Some(state.marking.left.take()) };
+    let mut marks = own.into_iter().chain(left.into_iter().flatten()).peekable();
+    while marks.peek().is_some() {
+        let mut batch = Batch::default();
+        marks.by_ref().take(WORDS_PER_WRITE).for_each(|mark| batch.add(mark));
+        if batch.write(state, state.stream).is_err() {
+            let mut recorded = MarkQueue::default();
+            for mark in batch.marks() {
+                match mark.record(state.stream) {
+                    Ok(()) => recorded.push(mark),
+                    Err(_) => state.marking.refuse(mark),
+                }
+            }
+            submit_all(state, &mut recorded);
+        }
+    }
+}
+
+/// Sees to what other threads left, before something long is queued behind it. The stream's context is current.
 #[inline]
-pub fn record_left(state: &Arc<StreamState>) {
+pub fn mark_left(state: &Arc<StreamState>) {
     if !state.marking.left.is_empty() {
-        let mut duty = state.marking.duty.take_in_turn();
-        let _ = record(state, &mut duty, None); // those that failed are refused
+        let duty = state.marking.duty.take_in_turn();
+        write_left(state, None);
         leave(state, duty);
     }
 }
@@ -141,7 +192,7 @@ pub fn try_mark_all(state: &Arc<StreamState>) -> bool {
 }
 
 fn see_to(state: &Arc<StreamState>, mut duty: Taken<'_, MarkQueue>) {
-    let _ = record(state, &mut duty, None);
+    write_left(state, None);
     submit_all(state, &mut duty);
     leave(state, duty);
 }
@@ -153,33 +204,6 @@ fn leave(state: &Arc<StreamState>, duty: Taken<'_, MarkQueue>) {
     if !state.marking.is_empty() {
         state.marking.watch(state);
     }
-}
-
-/// Puts one event behind the copy of `own` and those that were left. When that fails they are refused, but for `own`.
-fn record(state: &StreamState, recorded: &mut MarkQueue, own: Option<Mark>) -> Result<()> {
-    let marking = &state.marking;
-    let mut left = if marking.left.is_empty() { None } else { Some(marking.left.take()) };
-    let others = || left.as_mut().and_then(Iterator::next);
-    let mut marks = own.into_iter().chain(std::iter::from_fn(others));
-    let Some(leader) = marks.next() else { return Ok(()) };
-    let outcome = leader.record(state.stream);
-    match outcome {
-        Ok(()) => {
-            marking.rounds.fetch_add(1, Ordering::Relaxed);
-            for mark in marks {
-                mark.share_event_of(leader);
-                recorded.push(mark);
-            }
-            recorded.push(leader);
-        }
-        Err(_) => {
-            marks.for_each(|mark| marking.refuse(mark));
-            if own.is_none() {
-                marking.refuse(leader);
-            }
-        }
-    }
-    Ok(outcome?)
 }
 
 fn submit_all(state: &StreamState, recorded: &mut MarkQueue) {
@@ -240,17 +264,10 @@ impl Batch {
             _ if !state.stream.is_per_thread() => state.stream,
             _ => return 0,
         };
-        if state.pool.device_writes.load(Ordering::Relaxed) {
-            let mut words = [std::ptr::null_mut(); WORDS_PER_WRITE];
-            for (word, mark) in words.iter_mut().zip(self.marks()) {
-                *word = mark.word();
-            }
-            // SAFETY: status words lie in registered slabs of this context, and are kept until they were written.
-            match unsafe { side.write(&words[..self.count], DONE) } {
-                Ok(()) => return self.count,
-                // One call is all or nothing: this driver cannot write, so let it call.
-                Err(_) => state.pool.device_writes.store(false, Ordering::Relaxed),
-            }
+        match self.write(state, side) {
+            Ok(()) => return self.count,
+            // One call is all or nothing: this driver cannot write, so let it call.
+            Err(_) => state.pool.device_writes.store(false, Ordering::Relaxed),
         }
         let call = |mark: &Mark| {
             // SAFETY: the argument is a status word, kept until it was written.
@@ -258,6 +275,19 @@ impl Batch {
             call(side).is_ok() || !state.stream.is_per_thread() && call(state.stream).is_ok()
         };
         self.marks().take_while(call).count()
+    }
+
+    /// Has the words written by `stream`, which is one of `state`.
+    fn write(&self, state: &StreamState, stream: Stream) -> Result<()> {
+        if !state.pool.device_writes.load(Ordering::Relaxed) {
+            return Err(Error::NotSupported);
+        }
+        let mut words = [std::ptr::null_mut(); WORDS_PER_WRITE];
+        for (word, mark) in words.iter_mut().zip(self.marks()) {
+            *word = mark.word();
+        }
+        // SAFETY: status words lie in registered slabs of this context, and are kept until they were written.
+        Ok(unsafe { stream.write(&words[..self.count], DONE) }?)
     }
 
     /// Lets `side` wait for the copies: the event of the last lies behind those of the others.

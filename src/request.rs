@@ -11,7 +11,7 @@ use crate::stream::StreamState;
 use cuda_driver::{Context, Event, Registration, Stream};
 use libc::{c_int, c_void, pthread_mutex_t};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// How far a request has come on its way to the driver; see `marking`.
@@ -37,18 +37,13 @@ struct Slot {
     state: Option<Arc<StreamState>>,
     /// Stays with the slot, and with the context of its pool.
     event: Option<Event>,
-    /// The slot whose event lies behind the copy: this one, or another's that was recorded for several. NULL while
-    /// there is none.
-    leader: AtomicPtr<Slot>,
     /// Next in a list: of free slots, of condemned ones, or of those that wait to be recorded or marked.
     next: AtomicPtr<Slot>,
-    /// How many requests need the slot: its own, and those that use its event.
-    users: AtomicU32,
     handover: AtomicU8,
-    /// Whether the event is the slot's own, and the status word is not to wait for others.
+    /// Whether the event was recorded for this request.
+    recorded: AtomicBool,
+    /// Whether the status word is not to wait for those of other requests.
     alone: AtomicBool,
-    /// Whether the status word was written, or never will be, when its request was given back.
-    settled: AtomicBool,
 }
 
 const _: () = assert!(size_of::<Slot>() == 128);
@@ -114,9 +109,8 @@ impl Request {
 
     /// The event behind the copy, where there is one.
     pub fn event(&self) -> Option<Event> {
-        let leader = NonNull::new(self.slot().leader.load(Ordering::Acquire))?;
-        // SAFETY: a slot does not go back to its pool while its event is used, and its event does not change.
-        unsafe { leader.as_ref() }.event
+        let slot = self.slot();
+        if slot.recorded.load(Ordering::Acquire) { slot.event } else { None }
     }
 
     /// Whether the status word was refused.
@@ -175,14 +169,8 @@ impl Mark {
             None => *own.insert(Event::new()?),
         };
         event.record(stream)?;
-        self.request_view(|request| request.slot().leader.store(slot, Ordering::Release));
+        self.request_view(|request| request.slot().recorded.store(true, Ordering::Release));
         Ok(())
-    }
-
-    /// Takes the event of `leader`, which was recorded behind this copy, too, and which is not handed to the driver yet.
-    pub fn share_event_of(self, leader: Mark) {
-        leader.request_view(|request| request.slot().users.fetch_add(1, Ordering::Relaxed));
-        self.request_view(|request| request.slot().leader.store(leader.0.as_ptr(), Ordering::Release));
     }
 
     /// Says whether the status word is not to wait for those of other requests.
@@ -366,8 +354,7 @@ impl Pool {
             slot.data = data;
             slot.stream = stream;
             slot.state = Some(state);
-            *slot.leader.get_mut() = ptr::null_mut();
-            *slot.users.get_mut() = 1;
+            *slot.recorded.get_mut() = false;
             *slot.alone.get_mut() = false;
             *slot.handover.get_mut() = Handover::Promised as u8;
         }
@@ -377,25 +364,11 @@ impl Pool {
     /// Takes a request back. `settled` says that its status word was written, or never will be.
     pub fn recycle(&self, request: Request, settled: bool) {
         let mut slot = request.0;
-        request.slot().settled.store(settled, Ordering::Relaxed);
         // SAFETY: the request is owned, and whoever still marks it does not look at this field.
         drop(unsafe { slot.as_mut() }.state.take());
-        let leader = request.slot().leader.load(Ordering::Relaxed);
-        if let Some(leader) = NonNull::new(leader).filter(|&leader| leader != slot) {
-            self.release(leader);
-        }
-        self.release(slot);
-    }
-
-    /// Gives up one use of a slot; it goes back when it was the last.
-    fn release(&self, slot: NonNull<Slot>) {
-        // SAFETY: the slot does not go back before its last use was given up.
-        let view = unsafe { slot.as_ref() };
-        if view.users.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let mut slots = self.slots();
-            let list = if view.settled.load(Ordering::Relaxed) { &mut slots.free } else { &mut slots.condemned };
-            list.push(slot);
-        }
+        let mut slots = self.slots();
+        let list = if settled { &mut slots.free } else { &mut slots.condemned };
+        list.push(slot);
     }
 
     /// More slots: condemned ones that were written after all, else a new slab.

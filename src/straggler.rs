@@ -108,12 +108,18 @@ impl Watch {
 
     /// Takes out the streams that lie still, and those that have been busy for long.
     fn take_due(&self) -> Vec<Arc<StreamState>> {
-        let is_due = |watched: &mut Watched| {
+        let mut due = Vec::new();
+        self.streams().retain_mut(|watched| {
             let rounds = watched.stream.marking.rounds();
+            let still = std::mem::replace(&mut watched.rounds, rounds) == rounds;
             watched.looks += 1;
-            std::mem::replace(&mut watched.rounds, rounds) == rounds || watched.looks >= MOST_LOOKS
-        };
-        self.streams().extract_if(.., is_due).map(|watched| watched.stream).collect()
+            let keep = !still && watched.looks < MOST_LOOKS;
+            if !keep {
+                due.push(watched.stream.clone());
+            }
+            keep
+        });
+        due
     }
 }
 
