@@ -8,7 +8,7 @@ use crate::completion::Queued;
 use crate::copy::{self, CopyKind};
 use crate::error::{Error, Result};
 use crate::peer::DevicePair;
-use crate::request::Request;
+use crate::request::{Pool, Request};
 use crate::stream::{self, StreamState};
 use crate::{completion, dma, statics, strided};
 use libc::{FILE, c_char, c_int, c_void};
@@ -121,21 +121,22 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
         // SAFETY: the caller vouches for `data`.
         let (state, public) = unsafe { locate(data.cast()) }?;
         let _current = state.context.enter()?;
-        let request = match NonNull::new(req) {
-            Some(req) => Some((Reserved::new(&state, data as usize)?, req)),
-            None => None,
+        let Some(operator) = Operator::of(op) else {
+            let request = match NonNull::new(req) {
+                Some(req) => Some((Reserved::new(state.clone(), data as usize)?, req)),
+                None => None,
+            };
+            unfinished = Some((state, request));
+            return Ok(());
         };
-        match Operator::of(op) {
-            Some(operator) => {
-                // SAFETY: the caller vouches for layouts and memory.
-                unsafe { operator.run(&state, public.kind, dest, src, op_arg) }?;
-                request.map_or(Ok(()), |(request, req)| request.mark(req, copy::queued()))
-            }
-            None => {
-                unfinished = Some((state.clone(), request));
-                Ok(())
-            }
-        }
+        let Some(req) = NonNull::new(req) else {
+            // SAFETY: the caller vouches for layouts and memory.
+            return unsafe { operator.run(&state, public.kind, dest, src, op_arg) };
+        };
+        let request = Reserved::new(state, data as usize)?;
+        // SAFETY: as above.
+        unsafe { operator.run(request.stream_state(), public.kind, dest, src, op_arg) }?;
+        request.mark(req, copy::queued())
     });
     let (Some((state, request)), Some(op)) = (unfinished, op) else { return code };
     let mut arg = aml_dma_cuda_op_arg { data: data.cast(), op_arg };
@@ -231,9 +232,13 @@ struct Reserved(Option<Request>);
 
 impl Reserved {
     /// Gets the memory. The context of `state` is current.
-    fn new(state: &Arc<StreamState>, data: usize) -> Result<Reserved> {
-        let stream = state.stream.raw() as usize;
-        Ok(Reserved(Some(state.pool.request(state.clone(), data, stream)?)))
+    fn new(state: Arc<StreamState>, data: usize) -> Result<Reserved> {
+        Ok(Reserved(Some(Pool::request(state, data)?)))
+    }
+
+    /// Where the copy is queued.
+    fn stream_state(&self) -> &Arc<StreamState> {
+        self.0.as_ref().expect("it is there until it is marked").stream_state()
     }
 
     /// Marks what was queued, and stores the request. The context is current.

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub const DONE: u32 = crate::abi::AML_DMA_CUDA_REQUEST_STATUS_DONE as u32;
 
 /// So many requests are marked together in a burst: more save little, and turn later.
-const BURST: usize = 8;
+const BURST: usize = WORDS_PER_WRITE;
 /// After so many requests that met no other thread, one thread is believed to have the stream for itself.
 const CROWDED: usize = 16;
 /// Where no more requests than this are outstanding, it is likely that each is waited for at once.
@@ -31,14 +31,14 @@ pub struct Marking {
     /// Those that threads left to the next that takes the duty: nothing tells yet when their copies are done.
     left: Apart<MarkList>,
     /// So many more requests may meet no other thread before one is believed to have the stream for itself.
-    crowded: AtomicUsize,
+    crowded: Apart<AtomicUsize>,
     duty: Apart<Duty<MarkQueue>>,
     /// How many there is an event behind.
     recorded: AtomicUsize,
     /// How often requests were seen to: while this stays the same, the stream lies still.
     rounds: AtomicUsize,
     /// Whether the straggler thread looks after the stream.
-    watched: AtomicBool,
+    watched: Apart<AtomicBool>,
     /// Those that the driver refused to mark, and that were not waited for yet.
     refused: Mutex<Vec<Mark>>,
 }
@@ -110,7 +110,9 @@ pub fn mark(state: &Arc<StreamState>, mark: Mark, when: When) -> Result<()> {
     };
     let Some(mut duty) = duty else {
         marking.left.push(mark);
-        marking.crowded.store(CROWDED, Ordering::Relaxed);
+        if marking.crowded.load(Ordering::Relaxed) < CROWDED {
+            marking.crowded.store(CROWDED, Ordering::Relaxed);
+        }
         marking.watch(state);
         return Ok(());
     };

@@ -2,17 +2,23 @@
 //! The status word is written by the device, so requests lie in slabs of ordinary memory that are registered with
 //! CUDA: a context that goes away cannot take them along, and a status can always be read.
 
+mod list;
+mod pool;
+
+pub use list::{MarkList, MarkQueue};
+pub use pool::Pool;
+
 use crate::abi::{
     AML_DMA_CUDA_REQUEST_STATUS_DONE as DONE, AML_DMA_CUDA_REQUEST_STATUS_PENDING as PENDING, aml_dma_cuda_request,
     aml_dma_request,
 };
-use crate::error::{Error, Result};
 use crate::stream::StreamState;
-use cuda_driver::{Context, Event, Registration, Stream};
+use cuda_driver::{Event, Stream};
 use libc::{c_int, c_void, pthread_mutex_t};
-use std::ptr::{self, NonNull};
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 
 /// How far a request has come on its way to the driver; see `marking`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +53,8 @@ struct Slot {
 }
 
 const _: () = assert!(size_of::<Slot>() == 128);
+/// The mutex in the public part needs no more than zeros.
+const _: () = assert!(size_of::<pthread_mutex_t>() == 40 && size_of::<c_int>() == 4);
 
 /// A request, owned by whoever has the value.
 #[derive(Debug)]
@@ -208,7 +216,7 @@ impl Mark {
     }
 
     fn request_view<T>(self, look: impl FnOnce(&Request) -> T) -> T {
-        look(&std::mem::ManuallyDrop::new(Request(self.0)))
+        look(&ManuallyDrop::new(Request(self.0)))
     }
 }
 
@@ -220,256 +228,3 @@ pub unsafe extern "C" fn done(argument: *mut c_void) {
     // SAFETY: the caller vouches for the word.
     unsafe { AtomicI32::from_ptr(argument.cast()) }.store(DONE, Ordering::Release);
 }
-
-/// A list of requests, the last one first. Several threads may push; one takes them all.
-#[derive(Default)]
-pub struct MarkList(AtomicPtr<Slot>);
-
-impl MarkList {
-    /// Adds `mark`.
-    pub fn push(&self, mark: Mark) {
-        let mut head = self.0.load(Ordering::Relaxed);
-        loop {
-            mark.set_next(head);
-            match self.0.compare_exchange_weak(head, mark.0.as_ptr(), Ordering::SeqCst, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(other) => head = other,
-            }
-        }
-    }
-
-    /// Whether there is nothing in the list.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.0.load(Ordering::SeqCst).is_null()
-    }
-
-    /// Takes all there is.
-    pub fn take(&self) -> impl Iterator<Item = Mark> + use<> {
-        let mut next = self.0.swap(ptr::null_mut(), Ordering::SeqCst);
-        std::iter::from_fn(move || {
-            let mark = Mark(NonNull::new(next)?);
-            next = mark.next();
-            Some(mark)
-        })
-    }
-}
-
-/// A queue of requests, the first one first, for one thread at a time.
-#[derive(Default)]
-pub struct MarkQueue {
-    ends: Option<(Mark, Mark)>,
-    len: usize,
-}
-
-impl MarkQueue {
-    /// Adds `mark` behind the others.
-    pub fn push(&mut self, mark: Mark) {
-        mark.set_next(ptr::null_mut());
-        let first = self.ends.map_or(mark, |(first, last)| {
-            last.set_next(mark.0.as_ptr());
-            first
-        });
-        self.ends = Some((first, mark));
-        self.len += 1;
-    }
-
-    /// Takes the first.
-    pub fn pop(&mut self) -> Option<Mark> {
-        let (first, last) = self.ends?;
-        self.ends = NonNull::new(first.next()).map(|next| (Mark(next), last));
-        self.len -= 1;
-        Some(first)
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-}
-
-/// The requests of one context.
-pub struct Pool {
-    /// The context that the slabs are registered in, and the events belong to.
-    pub context: Context,
-    /// Whether the device writes status words; else the driver calls `done`.
-    pub device_writes: AtomicBool,
-    slots: Mutex<Slots>,
-}
-
-struct Slots {
-    free: List,
-    /// Slots that were given up while the device may still write to them.
-    condemned: List,
-    slabs: Vec<Slab>,
-}
-
-/// A list of slots that nobody else refers to.
-struct List(*mut Slot);
-
-// SAFETY: the list owns its slots.
-unsafe impl Send for List {}
-
-impl List {
-    fn push(&mut self, slot: NonNull<Slot>) {
-        // SAFETY: the slot is owned by whoever calls.
-        unsafe { slot.as_ref() }.next.store(self.0, Ordering::Relaxed);
-        self.0 = slot.as_ptr();
-    }
-
-    fn pop(&mut self) -> Option<NonNull<Slot>> {
-        let slot = NonNull::new(self.0)?;
-        // SAFETY: the slot is in the list, so it is ours.
-        self.0 = unsafe { slot.as_ref() }.next.load(Ordering::Relaxed);
-        Some(slot)
-    }
-}
-
-const FIRST_SLAB: usize = 512;
-const LARGEST_SLAB: usize = 8192;
-
-impl Pool {
-    /// The requests of `context`; memory comes with the first.
-    pub fn new(context: Context) -> Pool {
-        let slots = Slots { free: List(ptr::null_mut()), condemned: List(ptr::null_mut()), slabs: Vec::new() };
-        Pool { context, device_writes: AtomicBool::new(true), slots: Mutex::new(slots) }
-    }
-
-    fn slots(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// A request in state PENDING on `state`, made through `data`. The pool's context is current.
-    pub fn request(&self, state: Arc<StreamState>, data: usize, stream: usize) -> Result<Request> {
-        let popped = self.slots().free.pop();
-        let slot = match popped {
-            Some(slot) => slot,
-            None => self.grow()?,
-        };
-        // SAFETY: the slot came out of the free list, so nobody else knows it.
-        unsafe {
-            let slot = &mut *slot.as_ptr();
-            AtomicI32::from_ptr(&raw mut slot.public.status).store(PENDING, Ordering::Relaxed);
-            slot.public.lock = libc::PTHREAD_MUTEX_INITIALIZER;
-            slot.data = data;
-            slot.stream = stream;
-            slot.state = Some(state);
-            *slot.recorded.get_mut() = false;
-            *slot.alone.get_mut() = false;
-            *slot.handover.get_mut() = Handover::Promised as u8;
-        }
-        Ok(Request(slot))
-    }
-
-    /// Takes a request back. `settled` says that its status word was written, or never will be.
-    pub fn recycle(&self, request: Request, settled: bool) {
-        let mut slot = request.0;
-        // SAFETY: the request is owned, and whoever still marks it does not look at this field.
-        drop(unsafe { slot.as_mut() }.state.take());
-        let mut slots = self.slots();
-        let list = if settled { &mut slots.free } else { &mut slots.condemned };
-        list.push(slot);
-    }
-
-    /// More slots: condemned ones that were written after all, else a new slab.
-    #[cold]
-    fn grow(&self) -> Result<NonNull<Slot>> {
-        let count = {
-            let mut slots = self.slots();
-            let mut waiting = List(std::mem::replace(&mut slots.condemned.0, ptr::null_mut()));
-            while let Some(slot) = waiting.pop() {
-                let request = std::mem::ManuallyDrop::new(Request(slot));
-                let list = if request.is_done() { &mut slots.free } else { &mut slots.condemned };
-                list.push(slot);
-            }
-            if let Some(slot) = slots.free.pop() {
-                return Ok(slot);
-            }
-            if slots.slabs.is_empty() { FIRST_SLAB } else { LARGEST_SLAB }
-        };
-        let slab = Slab::new(count)?;
-        if self.device_writes.load(Ordering::Relaxed) && slab.register().is_err() {
-            // The driver will do: slower, but nothing is lost.
-            self.device_writes.store(false, Ordering::Relaxed);
-        }
-        let mut slots = self.slots();
-        for slot in slab.slots().skip(1) {
-            slots.free.push(slot);
-        }
-        let first = slab.first;
-        slots.slabs.push(slab);
-        Ok(first)
-    }
-}
-
-impl Drop for Pool {
-    /// Nobody has a request of the pool any more. Its memory is given back where the context has gone, and with it the
-    /// registration and all that might write there.
-    fn drop(&mut self) {
-        if !self.context.lives() {
-            let slots = self.slots.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
-            slots.slabs.drain(..).for_each(Slab::unmap);
-        }
-    }
-}
-
-/// A piece of memory full of slots. It stays as long as there are requests, since a program may look at one long after
-/// the context has gone.
-struct Slab {
-    first: NonNull<Slot>,
-    count: usize,
-}
-
-// SAFETY: it is an address; who may touch the slots is said by the lists.
-unsafe impl Send for Slab {}
-
-impl Slab {
-    fn new(count: usize) -> Result<Slab> {
-        // SAFETY: a fresh mapping; nothing else is touched.
-        let memory = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                count * size_of::<Slot>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(Error::OutOfMemory);
-        }
-        // Page alignment is more than a slot's, and zeros are a slot without an event.
-        let first = NonNull::new(memory.cast()).ok_or(Error::OutOfMemory)?;
-        Ok(Slab { first, count })
-    }
-
-    fn unmap(self) {
-        // SAFETY: it was mapped with this size, and nobody has a request in it.
-        unsafe { libc::munmap(self.first.as_ptr().cast(), self.count * size_of::<Slot>()) };
-    }
-
-    fn register(&self) -> Result<()> {
-        // SAFETY: the memory is mapped, and never unmapped.
-        let registration = unsafe { Registration::new(self.first.as_ptr().cast(), self.count * size_of::<Slot>()) }?;
-        match registration.device_pointer() {
-            Ok(pointer) if pointer == self.first.as_ptr() as u64 => {
-                registration.into_raw();
-                Ok(())
-            }
-            answer => {
-                registration.end()?;
-                Err(answer.map_or_else(Error::from, |_| Error::NotSupported))
-            }
-        }
-    }
-
-    fn slots(&self) -> impl Iterator<Item = NonNull<Slot>> {
-        let first = self.first;
-        // SAFETY: the index stays within the slab.
-        (0..self.count).map(move |index| unsafe { first.add(index) })
-    }
-}
-
-/// The mutex in the public part needs no more than zeros.
-const _: () = assert!(size_of::<pthread_mutex_t>() == 40 && size_of::<c_int>() == 4);
