@@ -9,7 +9,7 @@ use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const SIZE: usize = 1024;
+const SIZE: usize = 4096;
 const COUNT: usize = 64;
 
 #[repr(align(128))]

@@ -70,9 +70,9 @@ impl List {
 /// So many threads can take and give back requests at once without one waiting for another.
 const SHELVES: usize = 16;
 /// So many slots go between a shelf and the store at a time; a shelf holds up to twice as many.
-const LOT: usize = 64;
+const LOT: usize = 32;
 
-const FIRST_SLAB: usize = 512;
+const FIRST_SLAB: usize = 2048; // enough for all shelves
 const LARGEST_SLAB: usize = 8192;
 
 impl Pool {
