@@ -151,7 +151,7 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
     guard(|| {
         let _current = state.context.enter().inspect_err(|_| completion::drain(&state))?;
         // The operator may have queued more than the copy.
-        let queued = copy::queued().map(|copy| Queued { finished: false, ..copy });
+        let queued = copy::queued().map(|copy| Queued { finished: false, host: std::ptr::null(), ..copy });
         request.map_or(Ok(()), |(request, req)| request.mark(req, queued))
     })
 }

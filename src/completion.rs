@@ -11,7 +11,8 @@ use crate::marking::{self, DONE, When};
 use crate::patience::{Patience, asked_twice, await_stream};
 use crate::request::Request;
 use crate::stream::StreamState;
-use cuda_driver::Context;
+use cuda_driver::{Context, MemorySort, memory_sort};
+use libc::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -28,11 +29,25 @@ pub struct Queued {
     pub size: usize,
     /// Whether it goes from device to device.
     pub on_device: bool,
-    /// Whether it was done when the driver's call returned, as a copy to pageable memory is.
+    /// Whether it was done when the driver's call returned.
     pub finished: bool,
+    /// The memory that it goes to, where that may be the host's; else NULL.
+    pub host: *const c_void,
 }
 
 impl Queued {
+    /// Whether it is known to: such a copy is over when the driver's call returns, so nothing need tell when it is.
+    ///
+    /// Each question costs, so a busy stream is not asked about that copied to other memory the last time.
+    fn went_to_pageable_memory(self, state: &StreamState, idle: bool) -> bool {
+        if self.host.is_null() || !idle && !state.to_pageable.load(Ordering::Relaxed) {
+            return false;
+        }
+        let pageable = memory_sort(self.host) == MemorySort::Pageable;
+        state.to_pageable.store(pageable, Ordering::Relaxed);
+        pageable
+    }
+
     fn is_short(self) -> bool {
         self.size <= SHORT
     }
@@ -50,7 +65,7 @@ impl Queued {
 pub fn mark(request: &Request, copy: Option<Queued>) -> Result<()> {
     let state = request.stream_state();
     let idle = state.outstanding.fetch_add(1, Ordering::AcqRel) == 0;
-    if copy.is_some_and(|copy| copy.finished) {
+    if copy.is_some_and(|copy| copy.finished || copy.went_to_pageable_memory(state, idle)) {
         request.set_done();
         return Ok(());
     }

@@ -7,9 +7,10 @@ use crate::layout::Layout;
 use crate::peer::DevicePair;
 use crate::staging::{self, Direction};
 use crate::stream::StreamState;
-use cuda_driver::{MemorySort, copy, memory_sort};
+use cuda_driver::copy;
 use libc::c_void;
 use std::cell::Cell;
+use std::ptr;
 use std::sync::Arc;
 
 /// The direction of a copy, with CUDA's numbers.
@@ -79,7 +80,13 @@ pub unsafe fn flat(
     size: usize,
     pair: DevicePair,
 ) -> Result<()> {
-    let queued = Queued { size, on_device: kind == CopyKind::DeviceToDevice, finished: false };
+    let may_be_pageable = matches!(kind, CopyKind::HostToHost | CopyKind::DeviceToHost | CopyKind::Default);
+    let queued = Queued {
+        size,
+        on_device: kind == CopyKind::DeviceToDevice,
+        finished: false,
+        host: if may_be_pageable && size > 0 { dst } else { ptr::null() },
+    };
     QUEUED.set(Some(queued));
     if !queued.is_small() {
         before_long(state);
@@ -106,14 +113,8 @@ pub unsafe fn flat(
             }
             return Ok(());
         }
-        plain(state, kind, dst, src, size, pair)?;
+        plain(state, kind, dst, src, size, pair)
     }
-    // A copy to pageable memory is over when the driver returns, so nothing need tell when it is.
-    let may_be_pageable = matches!(kind, CopyKind::HostToHost | CopyKind::DeviceToHost | CopyKind::Default);
-    if may_be_pageable && memory_sort(dst) == MemorySort::Pageable {
-        say_finished();
-    }
-    Ok(())
 }
 
 fn say_finished() {

@@ -1,24 +1,28 @@
 //! Large copies of pageable memory, through pinned buffers with several threads.
 //!
-//! The driver moves pageable memory with one thread, at a fraction of the link's speed. Here the copy is cut into
-//! chunks, and each thread takes the next one, moves it between the program's memory and a pinned buffer of its own,
-//! and queues it on the program's stream. The promises are the driver's: when the call returns, the source of a copy
-//! to the device may be reused, and the destination of one to the host is filled; and the stream's order holds.
+//! The driver moves pageable memory with one thread, at a fraction of the link's speed. Here several threads move the
+//! chunks of a copy between the program's memory and pinned buffers. In a copy of a few MiB one of them talks to the
+//! driver, since its lock is what limits those; in a larger one each thread does. The promises are the driver's: when
+//! the call returns, the source of a copy to the device may be reused, and the destination of one to the host is
+//! filled; and the stream's order holds.
 
 mod arena;
 mod crew;
+mod desks;
+mod line;
 
 use crate::completion::drain;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::patience::await_stream;
 use crate::stream::StreamState;
-use arena::{Arena, BUFFERS, Desk};
+use arena::Arena;
 use crew::Crew;
 use cuda_driver::{Context, MemorySort, Stream, copy, device, memory_sort};
+use desks::Job;
 use libc::c_void;
+use line::Line;
 use once_cell::sync::Lazy;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, TryLockError};
 
 /// Copies below this size are left to the driver, without a question.
 const THRESHOLD: usize = 512 << 10;
@@ -28,6 +32,12 @@ const CHUNKS: (usize, usize) = (256 << 10, 1 << 20);
 const LEAST_PER_THREAD: usize = 256 << 10;
 /// Each thread should get so many chunks: more even out the threads, but all want the driver's lock for each.
 const CHUNKS_PER_THREAD: usize = 2;
+
+/// Copies up to this size are moved in line.
+const LINE: usize = 4 << 20;
+/// The same for these: there a thread costs less.
+const LEAST_IN_LINE: usize = 128 << 10;
+const CHUNKS_IN_LINE: usize = 2;
 
 /// The way that a staged copy goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +75,8 @@ pub fn direction(
 }
 
 /// Copies `size` bytes the way that `direction` gave. `named` says that the kind of the copy names it; else the driver
-/// takes memory of any device, and has to be asked in a way that leaves it the choice. False when the buffers cannot be had: then nothing was done.
+/// takes memory of any device, and has to be asked in a way that leaves it the choice. False when the buffers cannot be
+/// had: then nothing was done.
 ///
 /// # Safety
 /// As for `cuda_driver::copy`.
@@ -81,102 +92,70 @@ pub unsafe fn copy(
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => return Ok(false),
     };
-    let threads = Crew::size().min(size / LEAST_PER_THREAD);
     if way == Direction::Down {
         await_stream(state.stream)?; // nothing comes before, and waiting takes one thread only
     }
-    let chunk = (size / (threads * CHUNKS_PER_THREAD)).clamp(CHUNKS.0, CHUNKS.1).next_multiple_of(4096);
     arena.fence.pass()?;
-    let Some(desks) = arena.desks(threads, Crew::size(), CHUNKS.1, state.context) else { return Ok(false) };
-    let job = Job {
-        stream: state.stream,
-        context: state.context,
-        way,
-        named,
-        dst: dst as usize,
-        src: src as usize,
-        size,
-        chunk,
-        next: AtomicUsize::new(0),
-        failed: AtomicBool::new(false),
-        error: Mutex::new(None),
-        reuses: size.div_ceil(chunk) > BUFFERS * threads,
-        desks,
-    };
-    // SAFETY: the caller vouches for the memory; each chunk is moved by one thread.
-    Crew::run(threads.min(size.div_ceil(chunk)), &|place| unsafe { job.work(place) });
-    let worked = job.error().map_or(Ok(()), Err);
-    let fenced = worked.and_then(|()| match way {
-        Direction::Up => arena.fence.raise(state.stream, state.context),
-        Direction::Down => Ok(()),
+    let route =
+        Route { stream: state.stream, context: state.context, way, named, dst: dst as usize, src: src as usize, size };
+    // SAFETY: the caller vouches for the memory.
+    let moved = unsafe { if size <= LINE { in_line(&mut arena, route) } else { at_desks(&mut arena, route) } };
+    let fenced = moved.and_then(|moved| match way {
+        Direction::Up if moved => arena.fence.raise(state.stream, state.context).map(|()| moved),
+        _ => Ok(moved),
     });
     if fenced.is_err() {
         drain(state); // no chunk may arrive after the error was returned
     }
-    fenced.map(|()| true)
+    fenced
 }
 
-/// One copy, as the threads see it.
-struct Job<'a> {
+unsafe fn in_line(arena: &mut Arena, route: Route) -> Result<bool> {
+    let threads = Crew::size().min(route.size / LEAST_IN_LINE);
+    let chunk = (route.size / (threads * CHUNKS_IN_LINE)).next_multiple_of(4096);
+    let Some((buffer, fences)) = arena.line(route.size, (Crew::size(), CHUNKS.1), route.context) else {
+        return Ok(false);
+    };
+    let line = Line::new(route, chunk, buffer);
+    // SAFETY: the caller vouches for the memory, and the buffer is as large as the copy.
+    unsafe { line.run(threads, fences) }.map(|()| true)
+}
+
+unsafe fn at_desks(arena: &mut Arena, route: Route) -> Result<bool> {
+    let threads = Crew::size().min(route.size / LEAST_PER_THREAD);
+    let chunk = (route.size / (threads * CHUNKS_PER_THREAD)).clamp(CHUNKS.0, CHUNKS.1).next_multiple_of(4096);
+    let Some(desks) = arena.desks(threads, Crew::size(), CHUNKS.1, route.context) else { return Ok(false) };
+    let job = Job::new(route, chunk, desks);
+    // SAFETY: the caller vouches for the memory; each chunk is moved by one thread.
+    unsafe {
+        Crew::run(threads.min(route.size.div_ceil(chunk)), || job.work(0), &|place| job.work(place));
+    }
+    job.outcome().map(|()| true)
+}
+
+/// What is copied, where to, and on which stream.
+#[derive(Clone, Copy)]
+struct Route {
     stream: Stream,
     context: Context,
     way: Direction,
+    /// Whether the kind of the copy names the direction.
     named: bool,
     dst: usize,
     src: usize,
     size: usize,
-    chunk: usize,
-    next: AtomicUsize,
-    failed: AtomicBool,
-    error: Mutex<Option<Error>>,
-    /// Whether there are more chunks than buffers.
-    reuses: bool,
-    desks: &'a [Mutex<Desk>],
 }
 
-/// A piece of the copy.
-#[derive(Clone, Copy)]
-struct Chunk {
-    dst: *mut c_void,
-    src: *const c_void,
-    size: usize,
-}
-
-impl Job<'_> {
-    fn error(&self) -> MutexGuard<'_, Option<Error>> {
-        self.error.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+impl Route {
+    fn dst_at(&self, offset: usize) -> *mut c_void {
+        (self.dst + offset) as *mut c_void
     }
 
-    /// The next chunk that nobody has taken; none after an error.
-    fn take(&self) -> Option<Chunk> {
-        let offset = self.next.fetch_add(1, Ordering::Relaxed).checked_mul(self.chunk)?;
-        if offset >= self.size || self.failed.load(Ordering::Relaxed) {
-            return None;
-        }
-        let (dst, src) = ((self.dst + offset) as *mut c_void, (self.src + offset) as *const c_void);
-        Some(Chunk { dst, src, size: self.chunk.min(self.size - offset) })
+    fn src_at(&self, offset: usize) -> *const c_void {
+        (self.src + offset) as *const c_void
     }
 
-    /// What one thread does, at its own desk.
-    ///
-    /// # Safety
-    /// As for `copy`.
-    unsafe fn work(&self, place: usize) {
-        let mut desk = self.desks[place].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        // SAFETY: the caller vouches for the memory.
-        let worked = self.context.enter().map_err(Error::from).and_then(|_current| unsafe {
-            match self.way {
-                Direction::Up => self.up(&mut desk),
-                Direction::Down => self.down(&mut desk),
-            }
-        });
-        if let Err(error) = worked {
-            self.error().get_or_insert(error);
-            self.failed.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Queues the copy of a chunk to or from its buffer.
+    /// Queues the copy of a part to or from a buffer.
     ///
     /// # Safety
     /// As for `copy`.
@@ -190,52 +169,5 @@ impl Job<'_> {
             }
         }
         Ok(())
-    }
-
-    unsafe fn up(&self, desk: &mut Desk) -> Result<()> {
-        while let Some(chunk) = self.take() {
-            let buffer = desk.next();
-            if std::mem::take(&mut buffer.unfenced) {
-                buffer.fence.raise(self.stream, self.context)?; // late, but seldom
-            }
-            buffer.fence.pass()?;
-            // SAFETY: the buffer is free and as large as the largest chunk; the caller vouches for the source.
-            unsafe {
-                std::ptr::copy_nonoverlapping(chunk.src.cast(), buffer.pointer(), chunk.size);
-                self.queue(chunk.dst, buffer.pointer().cast(), chunk.size)?;
-            }
-            if self.reuses {
-                buffer.fence.raise(self.stream, self.context)?;
-            } else {
-                buffer.unfenced = true; // most are not used again before the fence behind the whole copy
-            }
-        }
-        desk.buffers.iter_mut().for_each(|buffer| buffer.unfenced = false);
-        Ok(())
-    }
-
-    unsafe fn down(&self, desk: &mut Desk) -> Result<()> {
-        // One chunk comes from the device while the one before is moved to its destination.
-        let mut coming: Option<Chunk> = None;
-        loop {
-            let next = self.take();
-            if let Some(chunk) = next {
-                let buffer = desk.next();
-                buffer.fence.pass()?;
-                // SAFETY: the buffer is free and as large as the largest chunk; the caller vouches for the source.
-                unsafe { self.queue(buffer.pointer().cast(), chunk.src, chunk.size)? };
-                buffer.fence.raise(self.stream, self.context)?;
-            }
-            if let Some(chunk) = coming {
-                let buffer = if next.is_some() { desk.other() } else { desk.current() };
-                buffer.fence.pass()?;
-                // SAFETY: the chunk has arrived in its buffer; the caller vouches for the destination.
-                unsafe { std::ptr::copy_nonoverlapping(buffer.pointer(), chunk.dst.cast(), chunk.size) };
-            }
-            coming = next;
-            if coming.is_none() {
-                return Ok(());
-            }
-        }
     }
 }

@@ -26,6 +26,8 @@ pub struct StreamState {
     pub marking: Marking,
     /// Requests that were made and not yet waited for.
     pub outstanding: Apart<AtomicUsize>,
+    /// Whether the last copy to the host whose memory was asked about went to pageable memory.
+    pub to_pageable: AtomicBool,
     /// Whether this library made the stream, and destroys it.
     owned: bool,
     closed: AtomicBool,
@@ -40,6 +42,7 @@ impl StreamState {
             pool: pool_of(context),
             marking: Marking::default(),
             outstanding: Apart::default(),
+            to_pageable: AtomicBool::new(false),
             owned,
             closed: AtomicBool::new(false),
             side: OnceCell::new(),

@@ -31,9 +31,21 @@ struct Store {
     slabs: Vec<Slab>,
 }
 
+impl Store {
+    /// Looks at the `count` slots that were condemned first, and moves those that were written to `list`.
+    fn reprieve(&mut self, list: &mut List, count: usize) {
+        for _ in 0..count.min(self.condemned.len) {
+            let Some(slot) = self.condemned.pop() else { return };
+            let written = ManuallyDrop::new(Request(slot)).is_done();
+            if written { list.push(slot) } else { self.condemned.append(slot) }
+        }
+    }
+}
+
 /// A list of slots that nobody else refers to.
 struct List {
     first: *mut Slot,
+    last: *mut Slot,
     len: usize,
 }
 
@@ -41,12 +53,27 @@ struct List {
 unsafe impl Send for List {}
 
 impl List {
-    const EMPTY: List = List { first: ptr::null_mut(), len: 0 };
+    const EMPTY: List = List { first: ptr::null_mut(), last: ptr::null_mut(), len: 0 };
 
     fn push(&mut self, slot: NonNull<Slot>) {
         // SAFETY: the slot is owned by whoever calls.
         unsafe { slot.as_ref() }.next.store(self.first, Ordering::Relaxed);
+        if self.first.is_null() {
+            self.last = slot.as_ptr();
+        }
         self.first = slot.as_ptr();
+        self.len += 1;
+    }
+
+    /// Adds a slot behind the others.
+    fn append(&mut self, slot: NonNull<Slot>) {
+        let Some(last) = NonNull::new(self.last).filter(|_| self.len > 0) else { return self.push(slot) };
+        // SAFETY: the slot is owned by whoever calls, and the last one is in the list, so it is ours.
+        unsafe {
+            slot.as_ref().next.store(ptr::null_mut(), Ordering::Relaxed);
+            last.as_ref().next.store(slot.as_ptr(), Ordering::Relaxed);
+        }
+        self.last = slot.as_ptr();
         self.len += 1;
     }
 
@@ -133,7 +160,7 @@ impl Pool {
         // SAFETY: the request is owned, and whoever still marks it does not look at this field.
         drop(unsafe { slot.as_mut() }.state.take());
         if !settled {
-            self.store().condemned.push(slot);
+            self.store().condemned.append(slot);
             return;
         }
         let mut shelf = self.shelf();
@@ -147,7 +174,11 @@ impl Pool {
     fn take(&self) -> Option<NonNull<Slot>> {
         let mut shelf = self.shelf();
         if shelf.first.is_null() {
-            self.store().free.give(&mut shelf, LOT);
+            let mut store = self.store();
+            store.reprieve(&mut shelf, LOT);
+            if shelf.len < LOT {
+                store.free.give(&mut shelf, LOT);
+            }
         }
         shelf.pop()
     }
@@ -157,12 +188,9 @@ impl Pool {
     fn grow(&self) -> Result<NonNull<Slot>> {
         let count = {
             let mut store = self.store();
-            let mut waiting = std::mem::replace(&mut store.condemned, List::EMPTY);
-            while let Some(slot) = waiting.pop() {
-                let request = ManuallyDrop::new(Request(slot));
-                let list = if request.is_done() { &mut store.free } else { &mut store.condemned };
-                list.push(slot);
-            }
+            let (mut written, all) = (List::EMPTY, store.condemned.len);
+            store.reprieve(&mut written, all);
+            written.give(&mut store.free, all);
             if let Some(slot) = store.free.pop() {
                 return Ok(slot);
             }

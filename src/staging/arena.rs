@@ -1,6 +1,7 @@
 //! The pinned buffers: ordinary memory that is registered with CUDA, so that a context that goes away cannot take it
 //! along. Each thread of a copy has a desk with two of them.
 
+use super::line::PIECES;
 use crate::error::Result;
 use crate::patience::Patience;
 use cuda_driver::{Context, Event, Registration, Stream};
@@ -19,6 +20,8 @@ pub struct Arena {
     desks: Vec<Mutex<Desk>>,
     /// Behind the last copy, for the buffers that got no fence of their own.
     pub fence: Fence,
+    /// Behind the pieces of a copy in line.
+    pieces: [Fence; PIECES],
     memory: Option<Memory>,
 }
 
@@ -36,11 +39,7 @@ impl Arena {
     /// Desks for `threads` of at most `most` threads, with buffers of `size` bytes, pinned. None when the memory cannot
     /// be had. `context` is current.
     pub fn desks(&mut self, threads: usize, most: usize, size: usize, context: Context) -> Option<&[Mutex<Desk>]> {
-        if self.memory.is_none() {
-            self.memory = Memory::map((BUFFERS * most * size).min(LIMIT));
-        }
-        let memory = self.memory.as_mut()?;
-        memory.pin(context)?;
+        let memory = pinned(&mut self.memory, most, size, context)?;
         if self.desks.is_empty() {
             let buffers = memory.size / size;
             self.desks = (0..buffers / BUFFERS)
@@ -53,6 +52,28 @@ impl Arena {
         }
         (self.desks.len() >= threads).then_some(&self.desks[..threads])
     }
+
+    /// All desks as one buffer, for a copy of `size` bytes; `most` threads with buffers of this size would have them.
+    /// None when the memory cannot be had, or is less. `context` is current.
+    pub fn line(
+        &mut self,
+        size: usize,
+        most: (usize, usize),
+        context: Context,
+    ) -> Option<(*mut u8, &mut [Fence; PIECES])> {
+        let memory = pinned(&mut self.memory, most.0, most.1, context)?;
+        (memory.size >= size).then_some((memory.pointer, &mut self.pieces))
+    }
+}
+
+/// The memory of all desks of up to `most` threads, with buffers of `size` bytes.
+fn pinned(memory: &mut Option<Memory>, most: usize, size: usize, context: Context) -> Option<&mut Memory> {
+    if memory.is_none() {
+        *memory = Memory::map((BUFFERS * most * size).min(LIMIT));
+    }
+    let memory = memory.as_mut()?;
+    memory.pin(context)?;
+    Some(memory)
 }
 
 impl Memory {

@@ -14,7 +14,7 @@ const MOST: usize = 8;
 /// As long as this a thread looks out for the next copy: being woken takes longer than a small copy does.
 const ALERT: Duration = Duration::from_millis(1);
 
-/// The work of one copy: called once by each thread that takes part, with its place.
+/// The others' work: called once by each thread that takes part, with its place.
 type Work<'a> = &'a (dyn Fn(usize) + Sync);
 
 /// All threads.
@@ -51,15 +51,17 @@ impl Crew {
         })
     }
 
-    /// Has `work` done by up to `threads` threads, of which the calling one is the first. Returns when all are finished.
-    pub fn run(threads: usize, work: Work) {
+    /// Has `own` done by the calling thread, and `work` by up to `threads` - 1 others, whose places count from 1.
+    /// Returns when all are finished, and gives what `own` gave.
+    pub fn run<T>(threads: usize, own: impl FnOnce() -> T, work: Work) -> T {
         // SAFETY: `Leave` lets nobody take the work any more, and waits for those who have, before this call returns.
         let for_others: Work<'static> = unsafe { std::mem::transmute(work) };
         let places = 1..CREW.hire(threads - 1) + 1;
         let leave = Leave;
         CREW.post(for_others, places);
-        work(0);
+        let outcome = own();
         drop(leave);
+        outcome
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
