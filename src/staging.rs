@@ -34,10 +34,10 @@ const LEAST_PER_THREAD: usize = 256 << 10;
 const CHUNKS_PER_THREAD: usize = 2;
 
 /// Copies up to this size are moved in line.
-const LINE: usize = 4 << 20;
+const LINE: usize = 16 << 20;
 /// The same for these: there a thread costs less.
-const LEAST_IN_LINE: usize = 128 << 10;
-const CHUNKS_IN_LINE: usize = 2;
+const LEAST_IN_LINE: usize = 64 << 10;
+const CHUNKS_IN_LINE: usize = 4;
 
 /// The way that a staged copy goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
