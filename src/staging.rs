@@ -15,7 +15,7 @@ use crate::completion::drain;
 use crate::error::Result;
 use crate::patience::await_stream;
 use crate::stream::StreamState;
-use arena::Arena;
+use arena::{Arena, BUFFER};
 use crew::Crew;
 use cuda_driver::{Context, MemorySort, Stream, copy, device, memory_sort};
 use desks::Job;
@@ -27,13 +27,13 @@ use std::sync::{Mutex, TryLockError};
 /// Copies below this size are left to the driver, without a question.
 const THRESHOLD: usize = 512 << 10;
 /// The smallest and the largest chunk: small ones let threads begin sooner, large ones cost fewer calls.
-const CHUNKS: (usize, usize) = (256 << 10, 1 << 20);
+const CHUNKS: (usize, usize) = (256 << 10, BUFFER);
 /// It takes so many bytes to be worth another thread.
 const LEAST_PER_THREAD: usize = 256 << 10;
 /// Each thread should get so many chunks: more even out the threads, but all want the driver's lock for each.
 const CHUNKS_PER_THREAD: usize = 2;
 
-/// Copies up to this size are moved in line.
+/// Copies up to this size are moved in line, if there are buffers enough.
 const LINE: usize = 16 << 20;
 /// The same for these: there a thread costs less.
 const LEAST_IN_LINE: usize = 64 << 10;
@@ -99,7 +99,9 @@ pub unsafe fn copy(
     let route =
         Route { stream: state.stream, context: state.context, way, named, dst: dst as usize, src: src as usize, size };
     // SAFETY: the caller vouches for the memory.
-    let moved = unsafe { if size <= LINE { in_line(&mut arena, route) } else { at_desks(&mut arena, route) } };
+    let moved = unsafe {
+        if size <= LINE.min(Arena::size()) { in_line(&mut arena, route) } else { at_desks(&mut arena, route) }
+    };
     let fenced = moved.and_then(|moved| match way {
         Direction::Up if moved => arena.fence.raise(state.stream, state.context).map(|()| moved),
         _ => Ok(moved),
@@ -113,7 +115,7 @@ pub unsafe fn copy(
 unsafe fn in_line(arena: &mut Arena, route: Route) -> Result<bool> {
     let threads = Crew::size().min(route.size / LEAST_IN_LINE);
     let chunk = (route.size / (threads * CHUNKS_IN_LINE)).next_multiple_of(4096);
-    let Some((buffer, fences)) = arena.line(route.size, (Crew::size(), CHUNKS.1), route.context) else {
+    let Some((buffer, fences)) = arena.line(route.size, route.context) else {
         return Ok(false);
     };
     let line = Line::new(route, chunk, buffer);
@@ -124,7 +126,7 @@ unsafe fn in_line(arena: &mut Arena, route: Route) -> Result<bool> {
 unsafe fn at_desks(arena: &mut Arena, route: Route) -> Result<bool> {
     let threads = Crew::size().min(route.size / LEAST_PER_THREAD);
     let chunk = (route.size / (threads * CHUNKS_PER_THREAD)).clamp(CHUNKS.0, CHUNKS.1).next_multiple_of(4096);
-    let Some(desks) = arena.desks(threads, Crew::size(), CHUNKS.1, route.context) else { return Ok(false) };
+    let Some(desks) = arena.desks(threads, route.context) else { return Ok(false) };
     let job = Job::new(route, chunk, desks);
     // SAFETY: the caller vouches for the memory; each chunk is moved by one thread.
     unsafe {

@@ -1,6 +1,7 @@
 //! The pinned buffers: ordinary memory that is registered with CUDA, so that a context that goes away cannot take it
 //! along. Each thread of a copy has a desk with two of them.
 
+use super::crew::Crew;
 use super::line::PIECES;
 use crate::error::Result;
 use crate::patience::Patience;
@@ -13,6 +14,8 @@ const LIMIT: usize = 64 << 20;
 
 /// So many buffers are on a desk.
 pub const BUFFERS: usize = 2;
+/// The size of a buffer.
+pub const BUFFER: usize = 1 << 20;
 
 /// All desks.
 #[derive(Default)]
@@ -36,40 +39,37 @@ struct Memory {
 unsafe impl Send for Memory {}
 
 impl Arena {
-    /// Desks for `threads` of at most `most` threads, with buffers of `size` bytes, pinned. None when the memory cannot
-    /// be had. `context` is current.
-    pub fn desks(&mut self, threads: usize, most: usize, size: usize, context: Context) -> Option<&[Mutex<Desk>]> {
-        let memory = pinned(&mut self.memory, most, size, context)?;
+    /// How many bytes all buffers have. The crew does not grow, so this stays the same.
+    pub fn size() -> usize {
+        (BUFFERS * Crew::size() * BUFFER).min(LIMIT)
+    }
+
+    /// Desks for `threads` threads, with pinned buffers. None when the memory cannot be had. `context` is current.
+    pub fn desks(&mut self, threads: usize, context: Context) -> Option<&[Mutex<Desk>]> {
+        let memory = pinned(&mut self.memory, context)?;
         if self.desks.is_empty() {
-            let buffers = memory.size / size;
-            self.desks = (0..buffers / BUFFERS)
+            self.desks = (0..memory.size / BUFFER / BUFFERS)
                 // SAFETY: both buffers lie within the memory.
                 .map(|desk| unsafe {
-                    let first = memory.pointer.add(BUFFERS * desk * size);
-                    Mutex::new(Desk { buffers: [Buffer::new(first), Buffer::new(first.add(size))], used: 0 })
+                    let first = memory.pointer.add(BUFFERS * desk * BUFFER);
+                    Mutex::new(Desk { buffers: [Buffer::new(first), Buffer::new(first.add(BUFFER))], used: 0 })
                 })
                 .collect();
         }
         (self.desks.len() >= threads).then_some(&self.desks[..threads])
     }
 
-    /// All desks as one buffer, for a copy of `size` bytes; `most` threads with buffers of this size would have them.
-    /// None when the memory cannot be had, or is less. `context` is current.
-    pub fn line(
-        &mut self,
-        size: usize,
-        most: (usize, usize),
-        context: Context,
-    ) -> Option<(*mut u8, &mut [Fence; PIECES])> {
-        let memory = pinned(&mut self.memory, most.0, most.1, context)?;
+    /// All buffers as one of `size` bytes, pinned, and the fences for what comes to it. None when the memory cannot be
+    /// had, or is less. `context` is current.
+    pub fn line(&mut self, size: usize, context: Context) -> Option<(*mut u8, &mut [Fence; PIECES])> {
+        let memory = pinned(&mut self.memory, context)?;
         (memory.size >= size).then_some((memory.pointer, &mut self.pieces))
     }
 }
 
-/// The memory of all desks of up to `most` threads, with buffers of `size` bytes.
-fn pinned(memory: &mut Option<Memory>, most: usize, size: usize, context: Context) -> Option<&mut Memory> {
+fn pinned(memory: &mut Option<Memory>, context: Context) -> Option<&mut Memory> {
     if memory.is_none() {
-        *memory = Memory::map((BUFFERS * most * size).min(LIMIT));
+        *memory = Memory::map(Arena::size());
     }
     let memory = memory.as_mut()?;
     memory.pin(context)?;
