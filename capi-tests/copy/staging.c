@@ -37,6 +37,11 @@ static void there_and_back(struct aml_dma *dma, size_t size, unsigned seed)
 	REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &req), AML_SUCCESS);
 	REQUIRE(memory_is(device, (size_t)(there - device), 0xdd));
 	REQUIRE(memory_is(there + size, (size_t)(device + room - there - size), 0xdd));
+	/* Whatever the buffers hold now, it is something else. */
+	char *elsewhere = memory_new(DEVICE, size);
+	REQUIRE_EQ(start(data_of(dma), NULL, elsewhere, from + 3, size), AML_SUCCESS);
+	REQUIRE_EQ(aml_dma_cuda_barrier(data_of(dma)), AML_SUCCESS);
+	memory_free(DEVICE, elsewhere);
 	REQUIRE_EQ(start(data_of(dma), &req, back, there, size), AML_SUCCESS);
 	REQUIRE(memory_holds(back, size, seed)); /* it is filled */
 	REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &req), AML_SUCCESS);
@@ -128,6 +133,20 @@ TEST(a_fork_does_not_disturb_the_parent)
 		REQUIRE_EQ(status, 0);
 		there_and_back(dma, 2 * MiB + i, i + 2);
 	}
+	dma_end(dma);
+	leave_device(0);
+}
+
+EMULATED_TEST(nothing_is_moved_before_it_is_there)
+{
+	allow_threads("4");
+	use_device(0);
+	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+	there_and_back(dma, 2 * MiB, 1);
+	emulator()->set_bandwidth(200 * MiB);
+	for (unsigned i = 0; i < 4; i++)
+		there_and_back(dma, 2 * MiB + i, i + 2);
+	emulator()->set_bandwidth(0);
 	dma_end(dma);
 	leave_device(0);
 }
