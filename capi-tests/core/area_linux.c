@@ -37,7 +37,7 @@ TEST(what_cannot_be_mapped_says_why)
 		int error;
 	} cases[] = {
 		{&aml_area_linux, 0, NULL, AML_EINVAL},
-		{&aml_area_linux, (size_t)1 << 46, NULL, AML_ENOMEM},
+		{&aml_area_linux, (size_t)1 << 60, NULL, AML_ENOMEM},
 		{&aml_area_linux, SIZE, options, AML_ENOTSUP},
 		{NULL, SIZE, NULL, AML_EINVAL},
 		{&no_ops, SIZE, NULL, AML_EINVAL},
