@@ -69,6 +69,7 @@ static void transpose(size_t n, size_t element)
 	for (size_t i = 0; i < n * n * element; i++)
 		host[i] = (char)(i * 7 % 251);
 	TRY(gpu.copy(src, host, n * n * element, HOST_TO_DEVICE, stream));
+	TRY(gpu.stream_synchronize(stream)); // the library has a stream of its own
 	MEASURE(kernel, count, through_library(&to, &from), TRY(dma->ops->barrier(dma->data)));
 	TRY(gpu.copy(host, dst, n * n * element, DEVICE_TO_HOST, stream));
 	TRY(gpu.stream_synchronize(stream));
