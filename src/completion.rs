@@ -1,10 +1,10 @@
 //! How a request becomes DONE without anybody calling, and how one waits for it.
 //!
-//! Behind each copy lies an event, at its exact place in the stream, so a request can be waited for alone. The status
-//! word is written by the device: by the copy's own stream when that was idle, else by a side stream that waits for
-//! the event, so that the copies need not stop. One call of the driver can write several words, so threads that use
-//! one stream leave their requests to whichever of them is marking already. A driver that cannot write words calls
-//! a function instead, as AML's own library does.
+//! The status word is written by the device. Where the stream was idle, the copy's own stream writes it, which takes one
+//! call and is the quickest to see. A busy stream would have to stop between copies for that, so there `marking` puts an
+//! event behind the copy, and a side stream waits for it and writes. The event also is what a wait asks in the end, so
+//! that a request is waited for alone. A driver that cannot write words calls a function instead, as AML's own library
+//! does.
 
 use crate::error::Result;
 use crate::marking::{self, DONE, When};
