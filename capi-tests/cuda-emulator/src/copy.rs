@@ -46,12 +46,12 @@ pub fn acting(stream: &Stream) -> Arc<Context> {
 }
 
 /// Whether it is the host's memory, as a copy sees it.
-fn is_host(sort: Option<Sort>) -> bool {
+pub fn is_host(sort: Option<Sort>) -> bool {
     matches!(sort, None | Some(Sort::Pinned | Sort::Registered))
 }
 
 /// Whether the call returns while the copy is still to come. From host to host it does not, pinned or not.
-fn is_asynchronous(dst: Option<Sort>, src: Option<Sort>) -> bool {
+pub fn is_asynchronous(dst: Option<Sort>, src: Option<Sort>) -> bool {
     dst.is_some() && src.is_some() && !(is_host(dst) && is_host(src))
 }
 

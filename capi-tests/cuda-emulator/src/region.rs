@@ -1,6 +1,6 @@
 //! Copies of rectangles and boxes: where their rows lie on both sides, and whether all of them may be touched.
 //! Memory sorts and the moment of return follow the same rules as copies of one block.
-use crate::copy::{self, INLINE};
+use crate::copy::{self, INLINE, is_asynchronous, is_host};
 use crate::memory::{Asker, Place, Sort, place};
 use crate::result::*;
 use crate::stream::Stream;
@@ -155,7 +155,7 @@ pub fn submit(stream: &Arc<Stream>, request: &Request, synchronous: bool) -> Res
     };
     let (to, from) = (dst.place.sort, src.place.sort);
     let bytes = width.checked_mul(height).and_then(|layer| layer.checked_mul(depth));
-    let work = if !synchronous && from.is_none() && to.is_some() && bytes.is_some_and(|bytes| bytes <= INLINE) {
+    let work = if !synchronous && from.is_none() && !is_host(to) && bytes.is_some_and(|bytes| bytes <= INLINE) {
         Work::StagedRegion(Box::new(region.staged()))
     } else {
         Work::Region(Box::new(region))
@@ -163,7 +163,7 @@ pub fn submit(stream: &Arc<Stream>, request: &Request, synchronous: bool) -> Res
     let on_its_way = match work {
         Work::StagedRegion(_) => true,
         _ if synchronous => to == Some(Sort::Device) && from == Some(Sort::Device),
-        _ => to.is_some() && from.is_some(),
+        _ => is_asynchronous(to, from),
     };
     let done = stream.submit(work)?;
     if on_its_way {
