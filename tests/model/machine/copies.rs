@@ -14,12 +14,10 @@ pub const POISON: usize = 0x5eed_0bad;
 
 /// Copies of pageable memory from this size on are staged, by buffers that all streams share.
 const STAGED: usize = 512 << 10;
-/// A pageable source of at most this size is taken along without waiting.
-const TAKEN_ALONG: usize = 64 << 10;
 
 const SMALL_SIZES: [usize; 16] = [64, 0, 1, 2, 3, 7, 8, 16, 100, 255, 1000, 2048, 4095, 4096, 4097, 4120];
 const LARGE_SIZES: [usize; 8] =
-    [STAGED, STAGED - 1, STAGED + 1, TAKEN_ALONG, TAKEN_ALONG + 1, 100_000, 700_001, (768 << 10) + 20];
+    [STAGED, STAGED - 1, STAGED + 1, 64 << 10, (64 << 10) + 1, 100_000, 700_001, (768 << 10) + 20];
 
 /// Two buffers, and whether copies between them are taken.
 #[derive(Clone, Copy)]
@@ -89,15 +87,16 @@ impl Worker<'_> {
         device_pair(device(pair.src), device(pair.dst))
     }
 
-    /// What a copy may have to wait for before it is queued, since pageable memory takes part.
+    /// What a copy may have to wait for before the call returns: CUDA copies from host to host, and to pageable memory,
+    /// at once, and what is staged goes through buffers that all streams share. A pageable source is taken along.
     pub fn waits(&self, seat: &Seat, pair: Pair, size: usize) -> Option<Waits> {
-        let is_pageable = |index: usize| self.kept.buffers.all[index].place.sort == Sort::Pageable;
-        let (to, from) = (is_pageable(pair.dst), is_pageable(pair.src));
-        if !pair.taken || !(to || from) {
+        let sort = |index: usize| self.kept.buffers.all[index].place.sort;
+        let (to, from) = (sort(pair.dst), sort(pair.src));
+        if !pair.taken {
             None
-        } else if size >= STAGED {
+        } else if size >= STAGED && (to == Sort::Pageable || from == Sort::Pageable) {
             Some(Waits::ForAll)
-        } else if to || size > TAKEN_ALONG {
+        } else if to == Sort::Pageable || to.is_host() && from.is_host() {
             Some(Waits::For(seat.line.group))
         } else {
             None

@@ -16,6 +16,13 @@ pub enum Sort {
     Managed,
 }
 
+impl Sort {
+    /// Whether it is the host's alone.
+    pub fn is_host(self) -> bool {
+        matches!(self, Sort::Pageable | Sort::Pinned)
+    }
+}
+
 /// Where a buffer lies: what sort of memory, and of which of the model's contexts, where that makes a difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {

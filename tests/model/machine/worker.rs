@@ -3,7 +3,7 @@
 use super::driver::{driver, make_stream, must, stack, within};
 use super::holds::{Waiting, Waits};
 use super::line::{Line, PER_THREAD};
-use super::memory::{Buffers, Kinds, Place, Service, Used};
+use super::memory::{Buffers, Kinds, Place, Service, Sort, Used};
 use super::step::{Action, Step};
 use super::world::{Outcome, Slot, SlotSort, World};
 use aml_dma_cuda::abi::*;
@@ -333,14 +333,13 @@ impl<'a> Worker<'a> {
         known.queued += 1;
         let position = known.queued;
         let Some((dst, src)) = copy else { return position };
-        let is_pageable =
-            |worker: &Self, index: usize| worker.kept.buffers.all[index].place.sort == super::memory::Sort::Pageable;
-        if is_pageable(self, dst) {
+        let sort = |worker: &Self, index: usize| worker.kept.buffers.all[index].place.sort;
+        if sort(self, dst) == Sort::Pageable || sort(self, dst).is_host() && sort(self, src).is_host() {
             self.note_done(line, position); // so it was filled when the call returned, and all before that was done
             return position;
         }
         for (index, writes) in [(src, false), (dst, true)] {
-            if is_pageable(self, index) {
+            if sort(self, index) == Sort::Pageable {
                 continue; // it was taken along
             }
             let buffer = &mut self.kept.buffers.all[index];
