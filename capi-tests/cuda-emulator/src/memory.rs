@@ -1,9 +1,12 @@
 //! All memory that the driver knows, by address: device, pinned, registered and managed.
 //! Everything else is pageable.
+mod mappings;
+
 use crate::context::working;
 use crate::context::{self, Context};
 use crate::result::*;
 use crate::sync::Mutex;
+use crate::types::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -106,11 +109,18 @@ pub fn register(start: usize, len: usize, flags: u32) -> Result {
     if start == 0 || len == 0 || start.checked_add(len).is_none() {
         return Err(CUDA_ERROR_INVALID_VALUE);
     }
-    let overlaps = |block: &Arc<Block>| block.end() > start;
-    if BLOCKS.lock().range(..start + len).next_back().is_some_and(|(_, block)| overlaps(block)) {
-        return Err(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    let writable = flags & CU_MEMHOSTREGISTER_READ_ONLY == 0;
+    if !mappings::hold(start, len, writable) {
+        return Err(CUDA_ERROR_INVALID_VALUE);
     }
-    insert(start, len, Sort::Registered, &context, flags);
+    let block = Block { start, len, sort: Sort::Registered, context, flags, id: IDS.fetch_add(1, Relaxed) };
+    let mut blocks = BLOCKS.lock();
+    // The nearest block before the end: any that overlaps, or none does.
+    match blocks.range(..start + len).next_back().filter(|(_, block)| block.end() > start) {
+        None => blocks.insert(start, Arc::new(block)),
+        Some((_, other)) if other.sort == Sort::Registered => return Err(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED),
+        Some(_) => return Err(CUDA_ERROR_INVALID_VALUE),
+    };
     Ok(())
 }
 
@@ -135,7 +145,7 @@ pub fn free(start: usize, sorts: &[Sort], otherwise: CUresult) -> Result {
 }
 
 /// Frees what a context that goes away had; all its work must be done.
-pub fn forget_context(handle: crate::types::CUcontext) {
+pub fn forget_context(handle: CUcontext) {
     let mut gone = Vec::new();
     BLOCKS.lock().retain(|_, block| {
         let stays = block.context.handle != handle;

@@ -8,9 +8,6 @@ use crate::types::*;
 use crate::work::{Region, Work};
 use std::sync::Arc;
 
-/// The largest distance between two rows, as the device attribute says.
-pub const MAX_PITCH: usize = 2147483647;
-
 /// One side of a copy, as the program gave it.
 pub struct Side {
     pub kind: u32,
@@ -19,8 +16,9 @@ pub struct Side {
     pub x: usize,
     pub y: usize,
     pub z: usize,
+    /// Bytes between two rows, 0 where they follow each other.
     pub pitch: usize,
-    /// Rows between two layers.
+    /// Rows between two layers, 0 where they follow each other.
     pub rows: usize,
 }
 
@@ -44,7 +42,7 @@ pub struct Request {
 impl CUDA_MEMCPY2D {
     /// The same as a box of one layer.
     pub fn request(&self) -> Request {
-        let side = |kind, host, device, x, y, pitch| Side { kind, host, device, x, y, z: 0, pitch, rows: usize::MAX };
+        let side = |kind, host, device, x, y, pitch| Side { kind, host, device, x, y, z: 0, pitch, rows: 0 };
         let (width, height) = (self.WidthInBytes, self.Height);
         Request {
             dst: side(self.dstMemoryType, self.dstHost, self.dstDevice, self.dstXInBytes, self.dstY, self.dstPitch),
@@ -91,25 +89,23 @@ struct Found {
 }
 
 impl Side {
-    fn check(&self, extent: Extent) -> Result {
-        let Extent { width, height, depth } = extent;
-        let row = self.x.checked_add(width).ok_or(CUDA_ERROR_INVALID_VALUE)?;
-        let column = self.y.checked_add(height).ok_or(CUDA_ERROR_INVALID_VALUE)?;
-        let bad_pitch = (height > 1 || depth > 1) && self.pitch < row || self.pitch > MAX_PITCH;
-        if bad_pitch || depth > 1 && self.rows < column {
-            return Err(CUDA_ERROR_INVALID_VALUE);
-        }
-        Ok(())
+    /// The distance of two rows and the number of rows of a layer, neither of them 0.
+    fn distances(&self, extent: Extent) -> Result<(usize, usize)> {
+        let row = self.x.checked_add(extent.width).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        let column = self.y.checked_add(extent.height).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        let pitch = if self.pitch == 0 { row } else { self.pitch };
+        let rows = if self.rows == 0 { column } else { self.rows };
+        if pitch < row || rows < column { Err(CUDA_ERROR_INVALID_VALUE) } else { Ok((pitch, rows)) }
     }
 
     /// Where it begins, how many bytes it spans, and the distance of its layers.
-    fn span(&self, extent: Extent) -> Option<(usize, usize, usize)> {
+    fn span(&self, extent: Extent, (pitch, rows): (usize, usize)) -> Option<(usize, usize, usize)> {
         let single = extent.depth == 1 && self.z == 0;
-        let layer = if single { 0 } else { self.pitch.checked_mul(self.rows)? };
+        let layer = if single { 0 } else { pitch.checked_mul(rows)? };
         let start = self.z.checked_mul(layer)?;
-        let start = start.checked_add(self.y.checked_mul(self.pitch)?)?.checked_add(self.x)?;
+        let start = start.checked_add(self.y.checked_mul(pitch)?)?.checked_add(self.x)?;
         let span = (extent.depth - 1).checked_mul(layer)?;
-        let span = span.checked_add((extent.height - 1).checked_mul(self.pitch)?)?;
+        let span = span.checked_add((extent.height - 1).checked_mul(pitch)?)?;
         Some((start, span.checked_add(extent.width)?, layer))
     }
 
@@ -118,16 +114,16 @@ impl Side {
             CU_MEMORYTYPE_HOST => (self.host, false),
             CU_MEMORYTYPE_DEVICE => (self.device as usize, true),
             CU_MEMORYTYPE_UNIFIED => (self.device as usize, false),
-            // There are no arrays here, so no handle of one is valid.
-            CU_MEMORYTYPE_ARRAY => return Err(CUDA_ERROR_INVALID_HANDLE),
+            // There are no arrays here, so none can be named.
             _ => return Err(CUDA_ERROR_INVALID_VALUE),
         };
-        let (start, span, layer) = self.span(extent).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        let distances = self.distances(extent)?;
+        let (start, span, layer) = self.span(extent, distances).ok_or(CUDA_ERROR_INVALID_VALUE)?;
         let address = base.checked_add(start).ok_or(CUDA_ERROR_INVALID_VALUE)?;
         let any_device = peer || self.kind == CU_MEMORYTYPE_UNIFIED;
         let context = &*copy::acting(stream);
         let place = place(address, span, Asker { context, as_device, any_device })?;
-        Ok(Found { place, pitch: self.pitch, layer })
+        Ok(Found { place, pitch: distances.0, layer })
     }
 }
 
@@ -138,8 +134,6 @@ pub fn submit(stream: &Arc<Stream>, request: &Request, synchronous: bool) -> Res
     if width == 0 || height == 0 || depth == 0 {
         return Ok(());
     }
-    request.dst.check(request.extent)?;
-    request.src.check(request.extent)?;
     let dst = request.dst.find(stream, request.extent, request.peer)?;
     let src = request.src.find(stream, request.extent, request.peer)?;
     let region = Region {

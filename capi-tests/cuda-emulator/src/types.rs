@@ -23,9 +23,16 @@ pub const CU_EVENT_BLOCKING_SYNC: c_uint = 1;
 pub const CU_EVENT_DISABLE_TIMING: c_uint = 2;
 pub const CU_EVENT_INTERPROCESS: c_uint = 4;
 
+pub const CU_EVENT_RECORD_EXTERNAL: c_uint = 1;
+
+pub const CU_CTX_SCHED_MASK: c_uint = 7;
+pub const CU_CTX_MAP_HOST: c_uint = 8;
 pub const CU_CTX_FLAGS_MASK: c_uint = 0xff;
 
+pub const CU_MEMHOSTALLOC_DEVICEMAP: c_uint = 2;
 pub const CU_MEMHOSTALLOC_MASK: c_uint = 7;
+pub const CU_MEMHOSTREGISTER_IOMEMORY: c_uint = 4;
+pub const CU_MEMHOSTREGISTER_READ_ONLY: c_uint = 8;
 pub const CU_MEMHOSTREGISTER_MASK: c_uint = 0xf;
 
 pub const CU_MEM_ATTACH_GLOBAL: c_uint = 1;
@@ -33,7 +40,6 @@ pub const CU_MEM_ATTACH_HOST: c_uint = 2;
 
 pub const CU_MEMORYTYPE_HOST: c_uint = 1;
 pub const CU_MEMORYTYPE_DEVICE: c_uint = 2;
-pub const CU_MEMORYTYPE_ARRAY: c_uint = 3;
 pub const CU_MEMORYTYPE_UNIFIED: c_uint = 4;
 
 pub const CU_COMPUTEMODE_PROHIBITED: c_int = 2;

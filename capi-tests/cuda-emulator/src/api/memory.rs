@@ -6,6 +6,7 @@ use crate::memory::{self, Block, Sort};
 use crate::result::*;
 use crate::types::*;
 use std::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuMemAlloc_v2(place: *mut CUdeviceptr, len: usize) -> CUresult {
@@ -34,7 +35,7 @@ unsafe extern "C" fn cuMemAllocPitch_v2(
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
         let row = width.checked_next_multiple_of(PITCH).ok_or(CUDA_ERROR_INVALID_VALUE)?;
-        let len = row.checked_mul(height).ok_or(CUDA_ERROR_OUT_OF_MEMORY)?;
+        let len = row.checked_mul(height).ok_or(CUDA_ERROR_INVALID_VALUE)?;
         // SAFETY: neither is NULL, so both are valid for writes.
         unsafe {
             put(place, memory::allocate_device(len)? as CUdeviceptr)?;
@@ -72,8 +73,11 @@ unsafe fn host_alloc(entry: Entry, place: *mut *mut c_void, len: usize, flags: c
         if flags & !CU_MEMHOSTALLOC_MASK != 0 {
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
+        // Nothing is allocated of no bytes, and that is no error.
+        let start =
+            if len == 0 { context::working().map(|_| 0) } else { memory::allocate_host(len, Sort::Pinned, flags) }?;
         // SAFETY: not NULL, so valid for writes.
-        unsafe { put(place, memory::allocate_host(len, Sort::Pinned, flags)? as *mut c_void) }
+        unsafe { put(place, start as *mut c_void) }
     })
 }
 
@@ -92,7 +96,10 @@ unsafe extern "C" fn cuMemAllocHost_v2(place: *mut *mut c_void, len: usize) -> C
 #[unsafe(no_mangle)]
 extern "C" fn cuMemFreeHost(address: *mut c_void) -> CUresult {
     call(Entry::cuMemFreeHost, || {
-        context::working()?;
+        context::working_if_any()?;
+        if address.is_null() {
+            return Ok(());
+        }
         memory::free(address as usize, &[Sort::Pinned], CUDA_ERROR_INVALID_VALUE)
     })
 }
@@ -100,7 +107,8 @@ extern "C" fn cuMemFreeHost(address: *mut c_void) -> CUresult {
 #[unsafe(no_mangle)]
 extern "C" fn cuMemHostRegister_v2(address: *mut c_void, len: usize, flags: c_uint) -> CUresult {
     call(Entry::cuMemHostRegister_v2, || {
-        if flags & !CU_MEMHOSTREGISTER_MASK != 0 {
+        // Memory of a device on the bus is not to be had here, so none can be registered.
+        if flags & !CU_MEMHOSTREGISTER_MASK != 0 || flags & CU_MEMHOSTREGISTER_IOMEMORY != 0 {
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
         memory::register(address as usize, len, flags)
@@ -114,12 +122,17 @@ extern "C" fn cuMemHostUnregister(address: *mut c_void) -> CUresult {
         if address.is_null() {
             return Err(CUDA_ERROR_INVALID_VALUE);
         }
-        memory::free(address as usize, &[Sort::Registered], CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
+        // Known memory that no registration begins with is an error of another sort.
+        let otherwise = match memory::find(address as usize) {
+            Some(_) => CUDA_ERROR_INVALID_VALUE,
+            None => CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
+        };
+        memory::free(address as usize, &[Sort::Registered], otherwise)
     })
 }
 
 /// The host block that an address lies in.
-fn host_block(address: usize) -> Result<std::sync::Arc<Block>> {
+fn host_block(address: usize) -> Result<Arc<Block>> {
     let found = memory::find(address).filter(|block| matches!(block.sort, Sort::Pinned | Sort::Registered));
     found.ok_or(CUDA_ERROR_INVALID_VALUE)
 }
@@ -146,9 +159,11 @@ unsafe extern "C" fn cuMemHostGetDevicePointer_v2(
 unsafe extern "C" fn cuMemHostGetFlags(place: *mut c_uint, address: *mut c_void) -> CUresult {
     call(Entry::cuMemHostGetFlags, || {
         context::working()?;
-        let block = host_block(address as usize)?;
+        let block = memory::find(address as usize).filter(|block| block.sort != Sort::Device);
+        // All memory of the host is reached from the devices, asked for or not.
+        let flags = block.ok_or(CUDA_ERROR_INVALID_VALUE)?.flags | CU_MEMHOSTALLOC_DEVICEMAP;
         // SAFETY: NULL or valid for writes.
-        unsafe { put(place, block.flags) }
+        unsafe { put(place, flags) }
     })
 }
 
@@ -205,7 +220,7 @@ unsafe fn attribute(data: *mut c_void, number: c_int, block: &Block, address: CU
             3 => put(data.cast::<CUdeviceptr>(), address),
             4 if on_device => Err(CUDA_ERROR_INVALID_VALUE),
             4 => put(data.cast::<CUdeviceptr>(), address),
-            6 => put(data.cast::<c_uint>(), 0),
+            6 => put(data.cast::<c_uint>(), (block.sort == Sort::Managed).into()),
             7 => put(data.cast::<u64>(), block.id),
             8 => put(data.cast::<c_uint>(), (block.sort == Sort::Managed).into()),
             9 => put(data.cast::<c_int>(), block.context.device.ordinal),
@@ -237,7 +252,8 @@ fn size_of_attribute(number: c_int) -> Result<usize> {
     }
 }
 
-/// Pointers that the driver does not know are no error here: their attributes are 0.
+/// Pointers that the driver does not know are no error here: most of their attributes are 0, but the host's address is the
+/// pointer itself, there is no device, and no range is written.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuPointerGetAttributes(
     count: c_uint,
@@ -262,12 +278,15 @@ unsafe extern "C" fn cuPointerGetAttributes(
             let size = size_of_attribute(number)?;
             // SAFETY: not NULL, so valid for writes of the attribute's type.
             unsafe {
-                data.cast::<u8>().write_bytes(0, size);
-                if number == 9 {
-                    put(data.cast::<c_int>(), -2)?;
-                }
-                if let Some(block) = &block {
-                    let _ = attribute(data, number, block, address);
+                match (&block, number) {
+                    (Some(block), _) => {
+                        data.cast::<u8>().write_bytes(0, size);
+                        let _ = attribute(data, number, block, address);
+                    }
+                    (None, 4) => put(data.cast::<CUdeviceptr>(), address)?,
+                    (None, 9) => put(data.cast::<c_int>(), -2)?,
+                    (None, 11 | 12) => {}
+                    (None, _) => data.cast::<u8>().write_bytes(0, size),
                 }
             }
         }
