@@ -8,7 +8,8 @@ use crate::sync::Mutex;
 use crate::types::*;
 use crate::{control, memory, module};
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::*};
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, OnceLock};
 
 /// A context.
@@ -26,8 +27,8 @@ pub struct Context {
     /// Counts the lives of a primary context: each reset or last release ends one.
     pub generation: AtomicU64,
     alive: AtomicBool,
-    /// The error that every call answers since a piece of work failed, 0 before.
-    failure: AtomicI32,
+    /// Held while a host function runs: a driver has one thread for all streams, so that they wait for each other.
+    pub function_runs: Mutex<()>,
     /// The contexts whose memory this one may reach.
     pub peers: Mutex<Vec<CUcontext>>,
     legacy: OnceLock<Arc<Stream>>,
@@ -39,8 +40,24 @@ pub struct Context {
 static CONTEXTS: Table<Context> = Table::new();
 static IDS: AtomicU64 = AtomicU64::new(1);
 
+/// A thread's stack. It has no destructor, because what runs when the process ends comes after those of the thread.
+type Stack = RefCell<ManuallyDrop<Vec<Arc<Context>>>>;
+
+/// Gives the stack of a thread that ends back, and keeps that of the first.
+struct Farewell;
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        // SAFETY: neither has preconditions.
+        if unsafe { libc::gettid() != libc::getpid() } {
+            STACK.with(|stack| drop(std::mem::take(&mut **stack.borrow_mut())));
+        }
+    }
+}
+
 thread_local! {
-    static STACK: RefCell<Vec<Arc<Context>>> = const { RefCell::new(Vec::new()) };
+    static STACK: Stack = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+    static FAREWELL: Farewell = const { Farewell };
 }
 
 impl Context {
@@ -53,7 +70,7 @@ impl Context {
             flags: AtomicU32::new(flags),
             generation: AtomicU64::new(0),
             alive: AtomicBool::new(true),
-            failure: AtomicI32::new(0),
+            function_runs: Mutex::default(),
             peers: Mutex::new(Vec::new()),
             legacy: OnceLock::new(),
             per_thread: Mutex::new(Vec::new()),
@@ -71,10 +88,7 @@ impl Context {
         if !self.is_alive() {
             return Err(CUDA_ERROR_CONTEXT_IS_DESTROYED);
         }
-        match self.failure.load(Acquire) {
-            CUDA_SUCCESS => Ok(()),
-            code => Err(code),
-        }
+        self.device.check()
     }
 
     /// Whether what was made in this life of the context is gone with it.
@@ -86,17 +100,6 @@ impl Context {
     pub fn check_since(&self, generation: u64, later: CUresult) -> Result {
         self.check()?;
         if self.generation.load(Acquire) == generation { Ok(()) } else { Err(later) }
-    }
-
-    /// Whether a piece of work has failed.
-    pub fn has_failed(&self) -> bool {
-        self.failure.load(Acquire) != CUDA_SUCCESS
-    }
-
-    /// From now on everything answers this code; the first failure counts. The process has lost the device.
-    pub fn fail(&self, code: CUresult) {
-        let _ = self.failure.compare_exchange(CUDA_SUCCESS, code, AcqRel, Relaxed);
-        let _ = self.device.lost.compare_exchange(CUDA_SUCCESS, code, AcqRel, Relaxed);
     }
 
     /// The legacy default stream.
@@ -149,7 +152,6 @@ impl Context {
         memory::forget_context(self.handle);
         module::forget_context(self.handle);
         self.generation.fetch_add(1, AcqRel);
-        self.failure.store(CUDA_SUCCESS, Release);
     }
 
     fn revive(&self, flags: u32) {
@@ -167,9 +169,15 @@ pub fn get(handle: CUcontext) -> Result<Arc<Context>> {
     CONTEXTS.get(handle).map_err(|_| CUDA_ERROR_INVALID_CONTEXT)
 }
 
+/// Both contexts of a peer copy must exist; NULL leaves it to the address to say where the memory is.
+pub fn check_peers(dst: CUcontext, src: CUcontext) -> Result {
+    let named = [dst, src].into_iter().filter(|&handle| handle != 0);
+    named.map(get).try_for_each(|context| context?.check())
+}
+
 /// The context on top of the thread's stack, whatever its state.
 pub fn top() -> Option<Arc<Context>> {
-    STACK.try_with(|stack| stack.borrow().last().cloned()).ok().flatten()
+    STACK.with(|stack| stack.borrow().last().cloned())
 }
 
 /// The current context, or CUDA_ERROR_INVALID_CONTEXT.
@@ -186,34 +194,27 @@ pub fn working() -> Result<Arc<Context>> {
 
 /// Puts a context on top of the thread's stack.
 pub fn push(context: Arc<Context>) {
-    let _ = STACK.try_with(|stack| stack.borrow_mut().push(context));
+    // Whoever is asked for the first time is told when the thread ends; later it is too late, and the stack stays.
+    let _ = FAREWELL.try_with(|_| {});
+    STACK.with(|stack| stack.borrow_mut().push(context));
 }
 
 /// Takes the top off the thread's stack.
 pub fn pop() -> Result<Arc<Context>> {
-    STACK.try_with(|stack| stack.borrow_mut().pop()).ok().flatten().ok_or(CUDA_ERROR_INVALID_CONTEXT)
+    STACK.with(|stack| stack.borrow_mut().pop()).ok_or(CUDA_ERROR_INVALID_CONTEXT)
 }
 
 /// Exchanges the top of the thread's stack; None takes it off.
 pub fn set(context: Option<Arc<Context>>) {
-    let _ = STACK.try_with(|stack| {
-        let mut stack = stack.borrow_mut();
-        stack.pop();
-        stack.extend(context);
-    });
+    let _ = pop();
+    if let Some(context) = context {
+        push(context);
+    }
 }
 
 /// The current context, able to work; none at all is no error.
 pub fn working_if_any() -> Result {
     top().map_or(Ok(()), |context| context.check())
-}
-
-/// Whether a context can begin to live on a device.
-fn may_begin(device: &Device) -> Result {
-    match device.lost.load(Acquire) {
-        CUDA_SUCCESS => Ok(()),
-        code => Err(code),
-    }
 }
 
 fn may_create(device: &Device) -> Result {
@@ -228,7 +229,7 @@ fn may_create(device: &Device) -> Result {
 /// Makes a context and puts it on top of the thread's stack.
 pub fn create(device: &'static Device, flags: u32) -> Result<Arc<Context>> {
     may_create(device)?;
-    may_begin(device)?;
+    device.check()?;
     let context = Context::make(device, false, flags);
     push(context.clone());
     Ok(context)
@@ -256,7 +257,7 @@ pub fn retain_primary(device: &'static Device) -> Result<Arc<Context>> {
     let mut primary = device.primary.lock();
     let flags = primary.flags;
     if !primary.context.as_ref().is_some_and(|context| context.is_alive()) {
-        may_begin(device)?;
+        device.check()?;
     }
     let context = primary.context.get_or_insert_with(|| Context::make(device, true, flags)).clone();
     if !context.is_alive() {

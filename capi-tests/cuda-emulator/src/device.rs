@@ -7,7 +7,7 @@ use crate::result::*;
 use crate::sync::Mutex;
 use crate::types::*;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI32, Ordering::*};
 use std::sync::{Arc, OnceLock};
 
 /// A device.
@@ -20,8 +20,23 @@ pub struct Device {
     pub primary: Mutex<Primary>,
     /// Its memory.
     pub heap: Heap,
-    /// The failure after which no context can begin to live here, 0 before.
-    pub lost: AtomicI32,
+    /// The failure of a piece of work, 0 before.
+    lost: AtomicI32,
+}
+
+impl Device {
+    /// The code that everything answers here since a piece of work failed, in whatever context.
+    pub fn check(&self) -> Result {
+        match self.lost.load(Acquire) {
+            CUDA_SUCCESS => Ok(()),
+            code => Err(code),
+        }
+    }
+
+    /// The process has lost the device: every context of it answers this code, and none can begin to live. The first counts.
+    pub fn fail(&self, code: CUresult) {
+        let _ = self.lost.compare_exchange(CUDA_SUCCESS, code, AcqRel, Relaxed);
+    }
 }
 
 /// A primary context and who holds it.

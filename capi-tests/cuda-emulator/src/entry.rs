@@ -198,18 +198,20 @@ fn permitted(entry: Entry) -> Result {
 
 /// What a child answers whose parent had initialised the driver. No lock is touched: the parent may have held any.
 fn in_forked_child(entry: Entry) -> CUresult {
-    // A GPU's driver answers this one from what it remembers.
-    if entry == Entry::cuStreamQuery { CUDA_SUCCESS } else { CUDA_ERROR_NOT_INITIALIZED }
+    // A GPU's driver answers these from what it remembers.
+    if matches!(entry, Entry::cuStreamQuery | Entry::cuEventQuery) { CUDA_SUCCESS } else { CUDA_ERROR_NOT_INITIALIZED }
 }
 
 /// Every entry point is this call with a body: the body runs when the call is permitted, and its result becomes a code.
 pub fn call(entry: Entry, body: impl FnOnce() -> Result) -> CUresult {
-    if life::forked() {
+    if life::forked() && !entry.answers_always() {
         return in_forked_child(entry);
     }
-    let outcome =
-        permitted(entry).and_then(|()| catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(CUDA_ERROR_UNKNOWN)));
-    let code = outcome.err().unwrap_or(CUDA_SUCCESS);
+    let run = || catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(CUDA_ERROR_UNKNOWN));
+    if life::forked() {
+        return run().err().unwrap_or(CUDA_SUCCESS);
+    }
+    let code = permitted(entry).and_then(|()| run()).err().unwrap_or(CUDA_SUCCESS);
     log::record(entry, code);
     code
 }

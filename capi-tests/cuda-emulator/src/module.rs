@@ -48,11 +48,15 @@ fn size_of(word: &str) -> Option<usize> {
     bits.parse::<usize>().ok().map(|bits| bits / 8)
 }
 
-/// The entries that a PTX text declares, or CUDA_ERROR_INVALID_PTX.
+/// The entries that a PTX text declares. What does not begin as one is an image of no known sort, and a text without a
+/// target cannot be compiled.
 fn parse(text: &str) -> Result<Vec<Parsed>> {
     let without_comments: String =
         text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n");
-    if !without_comments.trim_start().starts_with(".version") || !without_comments.contains(".target") {
+    if !without_comments.trim_start().starts_with(".version") {
+        return Err(CUDA_ERROR_INVALID_IMAGE);
+    }
+    if !without_comments.contains(".target") {
         return Err(CUDA_ERROR_INVALID_PTX);
     }
     let mut entries = Vec::new();
@@ -142,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_is_no_program_text_is_refused() {
-        assert_eq!(parse("nonsense").unwrap_err(), CUDA_ERROR_INVALID_PTX);
+        assert_eq!(parse("nonsense").unwrap_err(), CUDA_ERROR_INVALID_IMAGE);
         assert_eq!(parse(".version 6.0").unwrap_err(), CUDA_ERROR_INVALID_PTX);
     }
 }

@@ -248,7 +248,7 @@ impl Stream {
 
     /// Whether waits for values must end.
     pub fn is_let_go(&self) -> bool {
-        self.letting_go.load(Acquire) || self.context.has_failed()
+        self.letting_go.load(Acquire) || self.context.device.check().is_err()
     }
 
     /// Lets the thread end when the work is done.
@@ -304,13 +304,13 @@ impl Stream {
     fn carry_out(&self, item: Item, failure: Option<CUresult>) {
         item.after.iter().for_each(Point::wait);
         if let Some(code) = failure {
-            self.context.fail(code);
+            self.context.device.fail(code);
         }
-        if self.context.has_failed() {
+        if self.context.device.check().is_err() {
             return;
         }
         if let Err(code) = item.work.carry_out(self) {
-            self.context.fail(code);
+            self.context.device.fail(code);
         }
     }
 }

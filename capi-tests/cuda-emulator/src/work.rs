@@ -154,12 +154,14 @@ fn publish(address: usize) {
     }
 }
 
-fn fulfils(word: u64, value: u64, condition: u32, wrapped_difference: i64) -> bool {
+/// Whether a word of so many `bits` fulfils a condition; greater means within half the numbers ahead.
+fn fulfils(word: u64, value: u64, condition: u32, bits: u32) -> bool {
+    let of_word = u64::MAX >> (64 - bits);
     match condition {
-        CU_STREAM_WAIT_VALUE_GEQ => wrapped_difference >= 0,
+        CU_STREAM_WAIT_VALUE_GEQ => word.wrapping_sub(value) >> (bits - 1) & 1 == 0,
         CU_STREAM_WAIT_VALUE_EQ => word == value,
         CU_STREAM_WAIT_VALUE_AND => word & value != 0,
-        _ => !(word | value) != 0,
+        _ => !(word | value) & of_word != 0,
     }
 }
 
@@ -223,21 +225,15 @@ impl Work {
             Work::Await32 { address, value, condition } => {
                 // SAFETY: the word was found in the tables, and its alignment checked.
                 let word = unsafe { AtomicU32::from_ptr(address as *mut u32) };
-                poll(stream, || {
-                    let word = word.load(Acquire);
-                    let difference = word.wrapping_sub(value) as i32;
-                    fulfils(word.into(), value.into(), condition, difference.into())
-                });
+                poll(stream, || fulfils(word.load(Acquire).into(), value.into(), condition, 32));
             }
             Work::Await64 { address, value, condition } => {
                 // SAFETY: the word was found in the tables, and its alignment checked.
                 let word = unsafe { AtomicU64::from_ptr(address as *mut u64) };
-                poll(stream, || {
-                    let word = word.load(Acquire);
-                    fulfils(word, value, condition, word.wrapping_sub(value) as i64)
-                });
+                poll(stream, || fulfils(word.load(Acquire), value, condition, 64));
             }
             Work::Host { function, data } => {
+                let _one_at_a_time = stream.context.function_runs.lock();
                 // SAFETY: the program gave the function and its argument.
                 entry::as_host_function(|| unsafe { function(data as *mut c_void) });
             }

@@ -9,13 +9,17 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// At most one way of waiting, and no bit that has no meaning.
+pub(super) fn check_flags(flags: c_uint) -> Result {
+    let known = flags & !CU_CTX_FLAGS_MASK == 0 && (flags & CU_CTX_SCHED_MASK).count_ones() <= 1;
+    if known { Ok(()) } else { Err(CUDA_ERROR_INVALID_VALUE) }
+}
+
 unsafe fn create(entry: Entry, place: *mut CUcontext, flags: c_uint, ordinal: CUdevice) -> CUresult {
     call(entry, || {
         needed(place)?;
         let device = device::get(ordinal)?;
-        if flags & !CU_CTX_FLAGS_MASK != 0 {
-            return Err(CUDA_ERROR_INVALID_VALUE);
-        }
+        check_flags(flags)?;
         // SAFETY: not NULL, so valid for writes.
         unsafe { put(place, context::create(device, flags)?.handle) }
     })
@@ -65,6 +69,9 @@ extern "C" fn cuCtxDestroy_v2(handle: CUcontext) -> CUresult {
 #[unsafe(no_mangle)]
 extern "C" fn cuCtxPushCurrent_v2(handle: CUcontext) -> CUresult {
     call(Entry::cuCtxPushCurrent_v2, || {
+        if handle == 0 {
+            return Err(CUDA_ERROR_INVALID_VALUE);
+        }
         // The driver takes one that is gone, too: what is done in it fails.
         context::push(context::get(handle)?);
         Ok(())
@@ -104,9 +111,9 @@ unsafe extern "C" fn cuCtxGetCurrent(place: *mut CUcontext) -> CUresult {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuCtxGetDevice(place: *mut CUdevice) -> CUresult {
     call(Entry::cuCtxGetDevice, || {
-        let context = context::current()?;
-        // SAFETY: NULL or valid for writes.
-        unsafe { put(place, context.device.ordinal) }
+        needed(place)?;
+        // SAFETY: not NULL, so valid for writes.
+        unsafe { put(place, context::current()?.device.ordinal) }
     })
 }
 
@@ -114,8 +121,10 @@ unsafe extern "C" fn cuCtxGetDevice(place: *mut CUdevice) -> CUresult {
 unsafe extern "C" fn cuCtxGetFlags(place: *mut c_uint) -> CUresult {
     call(Entry::cuCtxGetFlags, || {
         let context = context::current()?;
+        // A primary context maps memory of the host, asked or not, and says so here alone.
+        let mapping = if context.primary { CU_CTX_MAP_HOST } else { 0 };
         // SAFETY: NULL or valid for writes.
-        unsafe { put(place, context.flags.load(Relaxed)) }
+        unsafe { put(place, context.flags.load(Relaxed) | mapping) }
     })
 }
 

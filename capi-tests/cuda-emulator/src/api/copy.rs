@@ -58,12 +58,6 @@ extern "C" fn cuMemcpyDtoDAsync_v2(dst: CUdeviceptr, src: CUdeviceptr, len: usiz
     queue(Entry::cuMemcpyDtoDAsync_v2, Form::DtoD, dst as usize, src as usize, len, stream)
 }
 
-/// Both contexts of a peer copy must exist.
-fn peers(dst: CUcontext, src: CUcontext) -> Result {
-    context::get(dst)?.check()?;
-    context::get(src)?.check()
-}
-
 #[unsafe(no_mangle)]
 extern "C" fn cuMemcpyPeer(
     dst: CUdeviceptr,
@@ -74,7 +68,7 @@ extern "C" fn cuMemcpyPeer(
 ) -> CUresult {
     call(Entry::cuMemcpyPeer, || {
         let context = context::working()?;
-        peers(dst_context, src_context)?;
+        context::check_peers(dst_context, src_context)?;
         copy::synchronous(context.legacy(), Form::Peer, dst as usize, src as usize, len)
     })
 }
@@ -90,7 +84,7 @@ extern "C" fn cuMemcpyPeerAsync(
 ) -> CUresult {
     call(Entry::cuMemcpyPeerAsync, || {
         let stream = stream::working(stream)?;
-        peers(dst_context, src_context)?;
+        context::check_peers(dst_context, src_context)?;
         copy::asynchronous(&stream, Form::Peer, dst as usize, src as usize, len)
     })
 }
@@ -126,7 +120,7 @@ extern "C" fn cuMemsetD8Async(dst: CUdeviceptr, value: c_uchar, len: usize, stre
 
 fn fill_words(stream: &Arc<Stream>, dst: CUdeviceptr, value: c_uint, count: usize, wait: bool) -> Result {
     let len = count.checked_mul(4).ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    if dst % 4 != 0 {
+    if len != 0 && dst % 4 != 0 {
         return Err(CUDA_ERROR_INVALID_VALUE);
     }
     fill(stream, dst, len, |dst| Work::Fill32 { dst, value, count }, wait)

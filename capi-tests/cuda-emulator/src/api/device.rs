@@ -160,9 +160,7 @@ unsafe extern "C" fn cuDevicePrimaryCtxGetState(ordinal: CUdevice, flags: *mut c
 fn set_flags(entry: Entry, ordinal: CUdevice, flags: c_uint) -> CUresult {
     call(entry, || {
         let device = device::get(ordinal)?;
-        if flags & !CU_CTX_FLAGS_MASK != 0 {
-            return Err(CUDA_ERROR_INVALID_VALUE);
-        }
+        super::context::check_flags(flags)?;
         let mut primary = device.primary.lock();
         primary.flags = flags;
         if let Some(context) = &primary.context {

@@ -34,8 +34,11 @@ extern "C" fn cuEventRecord(handle: CUevent, stream: CUstream) -> CUresult {
 #[unsafe(no_mangle)]
 extern "C" fn cuEventRecordWithFlags(handle: CUevent, stream: CUstream, flags: c_uint) -> CUresult {
     call(Entry::cuEventRecordWithFlags, || {
-        if flags & !1 != 0 {
-            return Err(CUDA_ERROR_INVALID_VALUE);
+        match flags {
+            0 => {}
+            // A node of a graph, outside of any capture.
+            CU_EVENT_RECORD_EXTERNAL => return Err(CUDA_ERROR_ILLEGAL_STATE),
+            _ => return Err(CUDA_ERROR_INVALID_VALUE),
         }
         event::working(handle)?.record(&stream::working(stream)?)
     })
@@ -53,9 +56,8 @@ extern "C" fn cuEventSynchronize(handle: CUevent) -> CUresult {
 
 unsafe fn elapsed(entry: Entry, place: *mut f32, start: CUevent, end: CUevent) -> CUresult {
     call(entry, || {
-        needed(place)?;
         let milliseconds = event::working(end)?.milliseconds_since(&*event::working(start)?)?;
-        // SAFETY: not NULL, so valid for writes.
+        // SAFETY: NULL or valid for writes.
         unsafe { put(place, milliseconds) }
     })
 }

@@ -22,8 +22,7 @@ unsafe fn cuboid(copy: *const CUDA_MEMCPY3D, peer: bool) -> Result<Request> {
     // SAFETY: the caller's promise.
     let copy = unsafe { copy.as_ref() }.ok_or(CUDA_ERROR_INVALID_VALUE)?;
     if peer {
-        context::get(copy.dstContext)?.check()?;
-        context::get(copy.srcContext)?.check()?;
+        context::check_peers(copy.dstContext, copy.srcContext)?;
     }
     Ok(copy.request(peer))
 }
