@@ -120,14 +120,13 @@ static void *keeps_current(void *unused)
 {
 	(void)unused;
 	unsigned long long id;
-	CUdevice device;
 	NEED(cuCtxSetCurrent(two));
 	sem_post(&here);
 	sem_wait(&there);
 	say("in a thread where it is current: ");
 	current();
+	/* Not its device: that is read from where the context was. */
 	SHOW(cuCtxGetId(NULL, &id));
-	SHOW(cuCtxGetDevice(&device));
 	SHOW(cuCtxSynchronize());
 	SHOW(cuCtxPopCurrent(NULL));
 	return NULL;
@@ -206,6 +205,8 @@ static void across(int index)
 	static char host[4096];
 	CUcontext context = NULL;
 	unsigned flags;
+	/* Whatever was queued by the case before is done. */
+	NEED(cuStreamSynchronize(stream_of_one));
 	NEED(cuCtxSetCurrent(index % 2 ? two : NULL));
 	say("%s current, ", index % 2 ? "two" : "none");
 	switch (index / 2) {
@@ -238,8 +239,13 @@ static void across(int index)
 	case 26: SHOW(cuEventDestroy(event_of_one)); break;
 	default: SHOW(cuStreamDestroy(stream_of_one));
 	}
-	if (index / 2 >= 25) /* gone now: once more with new ones */
-		two_contexts();
+	/* What is gone now is made anew. */
+	NEED(cuCtxSetCurrent(one));
+	switch (index / 2) {
+	case 25: NEED(cuMemAlloc(&memory_of_one, 4096)); break;
+	case 26: NEED(cuEventCreate(&event_of_one, CU_EVENT_DISABLE_TIMING)); break;
+	case 27: NEED(cuStreamCreate(&stream_of_one, CU_STREAM_NON_BLOCKING)); break;
+	}
 }
 
 /** Registered in two's context without PORTABLE, used by one's stream. */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,7 +48,22 @@ static void UNUSED say(const char *format, ...)
 		}                                            \
 	} while (0)
 
-#define WATCHDOG 60 /* seconds, far more than anything here takes */
+#define WATCHDOG 10 /* seconds that a case may take, far more than any does */
+#define LIMIT 20    /* seconds that a program may take; DRIVER_LIMIT in the environment replaces it */
+
+/** A process of its own, which starts without CUDA and ends with its parent. */
+static pid_t UNUSED forked(void)
+{
+	fflush(stdout);
+	pid_t child = fork();
+	if (child < 0)
+		exit(2);
+	if (child == 0) {
+		signal(SIGALRM, SIG_DFL);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	}
+	return child;
+}
 
 /** Prints how a child ended, unless it ended well, and answers whether it was cut short. */
 static int UNUSED ended(pid_t child)
@@ -69,7 +85,7 @@ static int UNUSED ended(pid_t child)
 static void UNUSED apart(const char *name, void (*body)(void))
 {
 	say("== %s\n", name);
-	pid_t child = fork();
+	pid_t child = forked();
 	if (child == 0) {
 		alarm(WATCHDOG);
 		body();
@@ -78,18 +94,17 @@ static void UNUSED apart(const char *name, void (*body)(void))
 	ended(child);
 }
 
-/** Runs `one` for each of 0 to `count` - 1, after `prepare`, in a process that is begun anew behind a case that crashed. */
-static void UNUSED cases(const char *name, int count, void (*prepare)(void), void (*one)(int))
+/** Runs `one` for each of `first` to `end` - 1, after `prepare`, in a process that is begun anew behind a case that crashed. */
+static void UNUSED range_of_cases(int first, int end, void (*prepare)(void), void (*one)(int))
 {
 	volatile int *next = mmap(NULL, sizeof *next, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	say("== %s\n", name);
-	*next = 0;
-	while (*next < count) {
-		pid_t child = fork();
+	*next = first;
+	while (*next < end) {
+		pid_t child = forked();
 		if (child == 0) {
 			alarm(WATCHDOG);
 			prepare();
-			while (*next < count) {
+			while (*next < end) {
 				int index = *next;
 				*next = index + 1;
 				alarm(WATCHDOG);
@@ -100,6 +115,42 @@ static void UNUSED cases(const char *name, int count, void (*prepare)(void), voi
 		ended(child);
 	}
 	munmap((void *)next, sizeof *next);
+}
+
+/** The cases of 0 to `count` - 1, one after the other. */
+static void UNUSED cases(const char *name, int count, void (*prepare)(void), void (*one)(int))
+{
+	say("== %s\n", name);
+	range_of_cases(0, count, prepare, one);
+}
+
+/** The same in `parts` of equal size at once, for cases that spend their time waiting; printed in order all the same. */
+static void UNUSED cases_at_once(const char *name, int parts, int count, void (*prepare)(void), void (*one)(int))
+{
+	FILE *files[parts];
+	pid_t children[parts];
+	int size = (count + parts - 1) / parts, sign;
+	say("== %s\n", name);
+	for (int part = 0; part < parts; part++) {
+		files[part] = tmpfile();
+		if (!files[part])
+			exit(2);
+		children[part] = forked();
+		if (children[part] == 0) {
+			int first = part * size, end = first + size < count ? first + size : count;
+			dup2(fileno(files[part]), STDOUT_FILENO);
+			range_of_cases(first, end, prepare, one);
+			_exit(0);
+		}
+	}
+	for (int part = 0; part < parts; part++) {
+		ended(children[part]);
+		rewind(files[part]);
+		while ((sign = getc(files[part])) != EOF)
+			putchar(sign);
+		fclose(files[part]);
+		fflush(stdout);
+	}
 }
 
 /** Initialises CUDA and makes the first device's primary context current. */
@@ -226,9 +277,20 @@ static int check(void)
 }
 #endif
 
+static void out_of_time(int unused)
+{
+	static const char text[] = "out of time\n";
+	(void)unused;
+	(void)!write(STDERR_FILENO, text, sizeof text - 1);
+	_exit(3);
+}
+
 /** Prints what the driver answers; as `NAME check` compares it with what is expected. */
 int main(int count, char **arguments)
 {
+	const char *limit = getenv("DRIVER_LIMIT");
+	signal(SIGALRM, out_of_time);
+	alarm(limit ? (unsigned)atoi(limit) : LIMIT);
 #ifdef EXPECTED
 	if (count == 2 && strcmp(arguments[1], "check") == 0)
 		return check();

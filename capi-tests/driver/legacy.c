@@ -100,8 +100,8 @@ static void later_work(void)
 
 static void program(void)
 {
-	cases("pairs", KINDS * KINDS, prepare, pairs);
+	cases_at_once("pairs", KINDS, KINDS * KINDS, prepare, pairs);
 	cases("queries", KINDS * KINDS, prepare, queries);
-	cases("calls on the legacy stream", 3 * CALLS, prepare, implicit);
+	cases_at_once("calls on the legacy stream", CALLS, 3 * CALLS, prepare, implicit);
 	apart("order", later_work);
 }

@@ -107,7 +107,7 @@ static void destination_filled(int index)
 
 static void program(void)
 {
-	cases("while the stream stands still", WAYS * SIZES, prepare, waiting);
+	cases_at_once("while the stream stands still", 2 * WAYS, WAYS * SIZES, prepare, waiting);
 	cases("source", SIZES, prepare, source_reused);
 	cases("source behind a stream that stands still", 3, prepare, source_reused_behind);
 	cases("destination", SIZES, prepare, destination_filled);

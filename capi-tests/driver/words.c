@@ -170,13 +170,6 @@ static void odd_batch(int index)
 	say("%d %d, words %u %u %u\n", (int)code, (int)sync, words[0], words[1], words[2]);
 }
 
-static void no_batch(void)
-{
-	prepare();
-	SHOW(cuStreamBatchMemOp(stream, 1, NULL, 0));
-	SHOW(cuStreamBatchMemOp(stream, 0, NULL, 0));
-}
-
 static void one_word(void)
 {
 	static CUstreamBatchMemOpParams all[8];
@@ -231,7 +224,6 @@ static void program(void)
 	cases("awaiting", 5, prepare, awaiting);
 	cases("batches", 11, prepare, counts);
 	cases("odd batches", 18, prepare, odd_batch);
-	apart("no batch", no_batch);
 	apart("one word", one_word);
 	apart("unregistered while outstanding", unregistered_while_outstanding);
 }
