@@ -261,6 +261,7 @@ static void not_portable(void)
 	NEED(cuCtxSetCurrent(one));
 	SHOW(cuStreamWriteValue32(stream_of_one, (CUdeviceptr)(uintptr_t)memory, 3, 0));
 	SHOW(cuStreamWriteValue32(stream_of_two, (CUdeviceptr)(uintptr_t)memory, 4, 0));
+	NEED(cuStreamSynchronize(stream_of_two));
 	SHOW(cuMemcpyAsync(memory_of_one, (CUdeviceptr)(uintptr_t)memory, 4096, stream_of_one));
 	SHOW(cuMemHostUnregister(memory));
 	SHOW(cuCtxSynchronize());

@@ -79,9 +79,9 @@ static void modules(void)
 	SHOW(cuModuleUnload(module));
 }
 
-static void ran(void *flag) { *(volatile int *)flag = 1; }
+static void ran(void *flag) { *(_Atomic int *)flag = 1; }
 
-static volatile int before, behind, elsewhere;
+static _Atomic int before, behind, elsewhere;
 
 static void order(void)
 {
@@ -101,7 +101,7 @@ static void order(void)
 	gate_open(&gate);
 	SHOW(cuStreamSynchronize(stream));
 	SHOW(cuStreamSynchronize(other));
-	volatile unsigned *words = host_of(word);
+	_Atomic unsigned *words = host_of(word);
 	usleep(200000);
 	say("before: function %d, word %u; behind: function %d, word %u; elsewhere: function %d, word %u\n", before, words[0], behind,
 		words[2], elsewhere, words[4]);

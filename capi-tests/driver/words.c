@@ -74,7 +74,7 @@ static void order(void)
 {
 	struct gate gate;
 	prepare();
-	volatile unsigned *word = host_of(base[REGISTERED]);
+	_Atomic unsigned *word = host_of(base[REGISTERED]);
 	gate_close(&gate, stream);
 	SHOW(cuStreamWriteValue32(stream, base[REGISTERED], 7, 0));
 	say("written while the stream stands still: %d\n", EVENTUALLY(*word == 7));
@@ -94,7 +94,7 @@ static void awaiting(int index)
 		unsigned flags, value, no, yes;
 	} all[] = {{CU_STREAM_WAIT_VALUE_GEQ, 5, 4, 5}, {CU_STREAM_WAIT_VALUE_GEQ, 5, 0x80000006, 0x80000004},
 		{CU_STREAM_WAIT_VALUE_EQ, 5, 6, 5}, {CU_STREAM_WAIT_VALUE_AND, 6, 9, 2}, {CU_STREAM_WAIT_VALUE_NOR, 0xf0, 0xffffff0f, 0xffffff0e}};
-	volatile unsigned *word = host_of(base[REGISTERED]);
+	_Atomic unsigned *word = host_of(base[REGISTERED]);
 	*word = all[index].no;
 	say("condition %u, value %x: ", all[index].flags, all[index].value);
 	say("%d, ", (int)cuStreamWaitValue32(stream, base[REGISTERED], all[index].value, all[index].flags));
