@@ -25,5 +25,7 @@ mod region;
 mod result;
 mod stream;
 mod sync;
+#[cfg(test)]
+mod tests;
 mod types;
 mod work;

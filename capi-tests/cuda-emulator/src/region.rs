@@ -166,3 +166,40 @@ pub fn submit(stream: &Arc<Stream>, request: &Request, synchronous: bool) -> Res
     done.wait();
     stream.check()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(x: usize, y: usize, z: usize, pitch: usize, rows: usize) -> Side {
+        Side { kind: CU_MEMORYTYPE_DEVICE, host: 0, device: 0, x, y, z, pitch, rows }
+    }
+
+    const EXTENT: Extent = Extent { width: 10, height: 3, depth: 2 };
+
+    #[test]
+    fn rows_and_layers_without_a_distance_follow_each_other() {
+        assert_eq!(side(0, 0, 0, 0, 0).distances(EXTENT), Ok((10, 3)));
+        assert_eq!(side(2, 1, 0, 0, 0).distances(EXTENT), Ok((12, 4)));
+        assert_eq!(side(2, 1, 0, 64, 8).distances(EXTENT), Ok((64, 8)));
+    }
+
+    #[test]
+    fn rows_longer_than_their_distance_are_refused() {
+        for bad in
+            [side(1, 0, 0, 10, 3), side(0, 1, 0, 10, 3), side(usize::MAX, 0, 0, 64, 8), side(0, usize::MAX, 0, 64, 8)]
+        {
+            assert_eq!(bad.distances(EXTENT), Err(CUDA_ERROR_INVALID_VALUE));
+        }
+    }
+
+    #[test]
+    fn a_box_spans_from_its_first_to_its_last_byte() {
+        let span = |side: &Side, extent| side.span(extent, side.distances(extent).unwrap());
+        assert_eq!(span(&side(2, 1, 1, 64, 8), EXTENT), Some((512 + 64 + 2, 512 + 2 * 64 + 10, 512)));
+        assert_eq!(span(&side(2, 1, 0, 64, 8), Extent { depth: 1, ..EXTENT }), Some((66, 138, 0)));
+        assert_eq!(span(&side(0, 0, 0, 64, usize::MAX), EXTENT), None);
+        assert_eq!(span(&side(0, 0, 0, 64, usize::MAX), Extent { depth: 1, ..EXTENT }), Some((0, 138, 0)));
+        assert_eq!(span(&side(0, 0, usize::MAX, 64, 8), EXTENT), None);
+    }
+}

@@ -90,13 +90,17 @@ pub enum Work {
     Kernel(Kernel),
 }
 
+/// The time of a copy of `len` bytes, after a delay and at a rate of bytes a second, where 0 is as fast as can be.
+fn duration(len: usize, delay: u64, rate: u64) -> Duration {
+    let transfer = if rate == 0 { 0 } else { len as u128 * 1_000_000_000 / u128::from(rate) };
+    Duration::from_nanos(delay).saturating_add(Duration::from_nanos(transfer.try_into().unwrap_or(u64::MAX)))
+}
+
 /// Takes the time that a copy of `len` bytes is to take.
 fn take_time(len: usize) {
-    let delay = settings().delay.load(Relaxed);
-    let rate = settings().bytes_per_second.load(Relaxed);
-    let transfer = if rate == 0 { 0 } else { (len as u128 * 1_000_000_000 / rate as u128) as u64 };
-    if delay + transfer > 0 {
-        std::thread::sleep(Duration::from_nanos(delay + transfer));
+    let time = duration(len, settings().delay.load(Relaxed), settings().bytes_per_second.load(Relaxed));
+    if !time.is_zero() {
+        std::thread::sleep(time);
     }
 }
 
@@ -240,5 +244,52 @@ impl Work {
             Work::Kernel(kernel) => return kernel(),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_takes_its_delay_and_its_bytes() {
+        assert!(duration(usize::MAX, 0, 0).is_zero());
+        assert_eq!(duration(1000, 5, 0), Duration::from_nanos(5));
+        assert_eq!(duration(3000, 1, 1000), Duration::from_nanos(3_000_000_001));
+        assert!(duration(usize::MAX, u64::MAX, 1) > Duration::from_secs(1));
+    }
+
+    #[test]
+    fn conditions_are_those_of_words_of_their_size() {
+        let geq = |word, value, bits| fulfils(word, value, CU_STREAM_WAIT_VALUE_GEQ, bits);
+        assert!(geq(5, 5, 32) && geq(6, 5, 32) && !geq(4, 5, 32));
+        assert!(geq(4, 0xffff_fff0, 32) && !geq(0x8000_0006, 5, 32));
+        assert!(!geq(4, 0xffff_fff0, 64) && geq(0x8000_0006, 5, 64) && geq(1, u64::MAX, 64));
+        assert!(fulfils(7, 7, CU_STREAM_WAIT_VALUE_EQ, 32) && !fulfils(7, 6, CU_STREAM_WAIT_VALUE_EQ, 32));
+        assert!(fulfils(6, 2, CU_STREAM_WAIT_VALUE_AND, 64) && !fulfils(5, 2, CU_STREAM_WAIT_VALUE_AND, 64));
+        let nor = |word, value, bits| fulfils(word, value, CU_STREAM_WAIT_VALUE_NOR, bits);
+        assert!(nor(0xffff_ff0e, 0xf0, 32) && !nor(0xffff_ff0f, 0xf0, 32) && nor(0xffff_ff0f, 0xf0, 64));
+    }
+
+    #[test]
+    fn a_box_is_packed_row_by_row() {
+        let bytes: Vec<u8> = (0..64).collect();
+        let src = bytes.as_ptr() as usize + 1;
+        let region = Region {
+            dst: 1000,
+            dst_pitch: 10,
+            dst_layer: 100,
+            src,
+            src_pitch: 8,
+            src_layer: 32,
+            width: 2,
+            height: 3,
+            depth: 2,
+        };
+        let (packed, rows) = region.staged();
+        assert_eq!(*rows, [1, 2, 9, 10, 17, 18, 33, 34, 41, 42, 49, 50]);
+        let mut places = Vec::new();
+        Region { src: 0, ..packed }.for_each_row(|dst, src| places.push((dst, src)));
+        assert_eq!(places, [(1000, 0), (1010, 2), (1020, 4), (1100, 6), (1110, 8), (1120, 10)]);
     }
 }
