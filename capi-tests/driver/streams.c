@@ -158,6 +158,22 @@ static CUresult retain_primary(void)
 	return cuDevicePrimaryCtxRetain(&again, 0);
 }
 static CUresult reset_primary(void) { return cuDevicePrimaryCtxReset(0); }
+/** The first launch of a kernel: whatever of it waits. */
+static CUresult run_kernel(void)
+{
+	static const char text[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
+				   ".visible .entry store_word(.param .u64 address, .param .u32 value)\n{\n"
+				   "\t.reg .u64 %rd<3>;\n\t.reg .u32 %r<2>;\n\tld.param.u64 %rd1, [address];\n"
+				   "\tld.param.u32 %r1, [value];\n\tcvta.to.global.u64 %rd2, %rd1;\n"
+				   "\tst.global.u32 [%rd2], %r1;\n\tret;\n}\n";
+	CUmodule module;
+	CUfunction function;
+	unsigned value = 1;
+	void *parameters[] = {&to_free, &value};
+	NEED(cuModuleLoadData(&module, text));
+	NEED(cuModuleGetFunction(&function, module, "store_word"));
+	return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, blocking, parameters, NULL);
+}
 
 /** What waits while a non-blocking stream of the context stands still. */
 static void standing_still(int index)
@@ -170,7 +186,7 @@ static void standing_still(int index)
 		{"allocating", allocate}, {"freeing", give_back}, {"registering", make_known}, {"unregistering", make_unknown},
 		{"freeing pinned memory", free_pinned}, {"destroying another stream", destroy_other},
 		{"retaining the primary context", retain_primary}, {"releasing it once of twice", release_primary},
-		{"resetting it", reset_primary}};
+		{"resetting it", reset_primary}, {"loading a kernel and launching it elsewhere", run_kernel}};
 	struct gate gate;
 	to_free = memory_of(DEVICE, 4096);
 	to_register = index == 9 ? host_of(memory_of(PINNED, 4096)) : host_of(memory_of(PAGEABLE, 4096));
@@ -205,6 +221,6 @@ static void program(void)
 	cases("without a current context", 6, prepare, without_context);
 	apart("destroying a stream with work", destroy_with_work);
 	apart("destroying a context with work", destroy_context_with_work);
-	cases_at_once("a stream stands still", 14, 14, prepare, standing_still);
+	cases_at_once("a stream stands still", 15, 15, prepare, standing_still);
 	apart("two stand still", two_stand_still);
 }

@@ -25,8 +25,14 @@ unsafe extern "C" fn cuModuleLoadData(place: *mut CUmodule, image: *const c_void
             return Err(CUDA_ERROR_NO_BINARY_FOR_GPU);
         }
         let text = text.to_str().map_err(|_| CUDA_ERROR_INVALID_IMAGE)?;
+        let loaded = module::load(&context, text)?;
+        // The driver puts code on the device when nothing runs there.
+        if let Err(code) = context.synchronize() {
+            module::unload(loaded)?;
+            return Err(code);
+        }
         // SAFETY: not NULL, so valid for writes.
-        unsafe { put(place, module::load(&context, text)?) }
+        unsafe { put(place, loaded) }
     })
 }
 
