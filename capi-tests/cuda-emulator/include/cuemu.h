@@ -19,7 +19,7 @@ void cuemu_fail_clear(void);
 size_t cuemu_fail_pending(void);
 
 /** Lets the piece of work that follows the next `after` ones on a stream fail on the device with `result`: it and all that
- * is queued in its context, then and later, is not done, and calls that use the context answer `result`. As after a trap
+ * is queued on the device, then and later, is not done, and calls that use any of its contexts answer `result`. As after a trap
  * on a GPU, the process has then lost the device: a reset succeeds, but no context can begin to live there again. */
 CUresult cuemu_fail_stream(CUstream stream, uint64_t after, CUresult result);
 
