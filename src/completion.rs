@@ -174,8 +174,8 @@ fn free(mut request: Request) {
     if refused {
         state.marking.refused().retain(|&refused| refused != request.mark());
     }
-    // A word that was not written yet may still be, unless the context went with all its work.
-    let settled = refused || request.is_done();
+    // A word that was not written yet may still be, unless nobody has told the device.
+    let settled = refused || request.is_done() || !request.is_handed() && marking::withdraw(&state, request.mark());
     state.pool.recycle(request, settled);
 }
 

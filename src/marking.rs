@@ -193,6 +193,23 @@ pub fn try_mark_all(state: &Arc<StreamState>) -> bool {
     state.marking.is_empty()
 }
 
+/// Takes a request out of the lists, because it is given up after a failure. False when it is in none any more.
+#[cold]
+pub fn withdraw(state: &Arc<StreamState>, mark: Mark) -> bool {
+    let mut duty = state.marking.duty.take_in_turn();
+    let mut found = false;
+    let mut stays = |other: &Mark| {
+        found |= *other == mark;
+        *other != mark
+    };
+    state.marking.left.take().filter(&mut stays).for_each(|other| state.marking.left.push(other));
+    for _ in 0..duty.len() {
+        duty.pop().filter(&mut stays).into_iter().for_each(|other| duty.push(other));
+    }
+    leave(state, duty);
+    found
+}
+
 fn see_to(state: &Arc<StreamState>, mut duty: Taken<'_, MarkQueue>) {
     write_left(state, None);
     submit_all(state, &mut duty);

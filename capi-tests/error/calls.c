@@ -208,3 +208,23 @@ EMULATED_TEST(nothing_is_printed_unless_asked_for)
 	REQUIRE_EQ(aml_dma_cuda_create(&made, cudaMemcpyDefault), -AML_FAILURE);
 	end();
 }
+
+EMULATED_TEST(a_request_that_is_given_up_takes_no_other_along)
+{
+	enum { COUNT = 8 };
+	begin();
+	for (int round = 0; round < 100; round++) {
+		request *reqs[COUNT];
+		for (int i = 0; i < COUNT; i++)
+			REQUIRE_EQ(start(data_of(dma), &reqs[i], device + i, host + i, 1), AML_SUCCESS);
+		emulator()->fail("cuCtxGetId", 0, CUDA_ERROR_INVALID_VALUE); /* whatever asks for the context */
+		int given_up = 1 + round % (COUNT - 1);
+		if (aml_dma_cuda_request_wait(data_of(dma), &reqs[given_up]) != AML_SUCCESS) /* unless it was marked before */
+			REQUIRE(reqs[given_up] == NULL);
+		emulator()->fail_clear();
+		for (int i = 0; i < COUNT; i++)
+			if (i != given_up)
+				REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &reqs[i]), AML_SUCCESS);
+	}
+	end();
+}
