@@ -126,6 +126,7 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
                 Some(req) => Some((Reserved::new(state.clone(), data as usize)?, req)),
                 None => None,
             };
+            completion::before_long(&state); // it may be
             unfinished = Some((state, request));
             return Ok(());
         };
@@ -141,7 +142,6 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
     let (Some((state, request)), Some(op)) = (unfinished, op) else { return code };
     let mut arg = aml_dma_cuda_op_arg { data: data.cast(), op_arg };
     copy::forget_queued();
-    completion::before_long(&state); // it may be
     // Not guarded: an exception of the operator is the caller's, and passes. `request` goes back on its way.
     // SAFETY: the caller vouches for the operator.
     let code = unsafe { op(dest, src, (&raw mut arg).cast()) };

@@ -97,7 +97,8 @@ pub fn mark(request: &Request, copy: Option<Queued>) -> Result<()> {
     marked
 }
 
-/// To be called before something is queued that takes long: what was queued before it is not to wait for it.
+/// To be called before something is queued that takes long: what was queued before it is not to wait for it. The
+/// stream's context is current.
 #[inline]
 pub fn before_long(state: &Arc<StreamState>) {
     marking::mark_left(state);

@@ -103,9 +103,10 @@ pub enum When {
 pub fn mark(state: &Arc<StreamState>, mark: Mark, when: When) -> Result<()> {
     let marking = &state.marking;
     let when = if when == When::Now || straggler::is_there() { when } else { When::Now };
-    // A program may destroy a stream of its own once that is done, so there nothing may be left to do.
+    // A program may destroy a stream of its own once that is done, so there nothing may be left to do; and a write in
+    // the legacy stream would wait for other streams.
     let duty = match when {
-        When::InBurst if state.stays() => marking.duty.take(),
+        When::InBurst if state.is_owned() => marking.duty.take(),
         _ => Some(marking.duty.take_in_turn()),
     };
     let Some(mut duty) = duty else {

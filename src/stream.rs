@@ -88,9 +88,9 @@ impl StreamState {
         Ok(side.and(own).and(entered.map(drop))?)
     }
 
-    /// Whether the stream stays as long as its requests do: it is this library's, or its context's.
-    pub fn stays(&self) -> bool {
-        self.owned || self.stream == Stream::NULL
+    /// Whether this library made the stream: then it stays as long as its requests do, and waits for no other.
+    pub fn is_owned(&self) -> bool {
+        self.owned
     }
 
     /// Whether the streams are gone.

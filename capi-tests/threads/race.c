@@ -5,6 +5,7 @@
 #include "memory.h"
 #include "test.h"
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 
 enum { THREADS = 128, SIZE = 1024 };
@@ -152,6 +153,64 @@ TEST(many_threads_use_one_dma)
 	begin();
 	in_threads(16, copy_many);
 	REQUIRE(memory_holds(device, 16 * SIZE, 1));
+	end();
+}
+
+static int by_hand(struct aml_layout *dst, const struct aml_layout *src, void *arg)
+{
+	return aml_dma_cuda_memcpy_op(dst, src, arg);
+}
+
+static CUcontext elsewhere;
+
+/* Nobody waits, and perhaps another device is current: all the same the words turn. */
+static void *poll_many(void *argument)
+{
+	enum { ROUNDS = 100, OUTSTANDING = 9 };
+	long me = (long)argument;
+	request *reqs[OUTSTANDING];
+	char *to = device + me * SIZE, *from = host + me * SIZE;
+	CUDA(cuCtxSetCurrent(elsewhere));
+	pthread_barrier_wait(&gate);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < OUTSTANDING; i++)
+			REQUIRE_EQ(aml_dma_cuda_request_create(data_of(shared), &reqs[i], (struct aml_layout *)(to + i),
+							       (struct aml_layout *)(from + i), i % 3 ? aml_dma_cuda_memcpy_op : by_hand,
+							       (void *)(size_t)(SIZE / 2)),
+				   AML_SUCCESS);
+		for (int i = 0; i < OUTSTANDING; i++)
+			while (status_of(reqs[i]) != DONE)
+				sched_yield();
+		for (int i = 0; i < OUTSTANDING; i++)
+			REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(shared), &reqs[i]), AML_SUCCESS);
+	}
+	return NULL;
+}
+
+TEST(requests_of_many_threads_become_done_by_themselves)
+{
+	begin();
+	in_threads(16, poll_many);
+	end();
+}
+
+TEST(requests_of_many_threads_become_done_where_another_device_is_current)
+{
+	require_devices(2);
+	begin();
+	dma_end(shared);
+	char *device_of_0 = device;
+	CUDA(cuCtxGetCurrent(&elsewhere));
+	use_device(1);
+	shared = dma_new(cudaMemcpyDefault);
+	device = memory_new(DEVICE, THREADS * SIZE);
+	in_threads(16, poll_many);
+	dma_end(shared);
+	memory_free(DEVICE, device);
+	leave_device(1);
+	CUDA(cuCtxSetCurrent(elsewhere));
+	device = device_of_0;
+	shared = dma_new(cudaMemcpyDefault);
 	end();
 }
 
