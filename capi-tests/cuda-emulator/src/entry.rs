@@ -157,6 +157,7 @@ impl Entry {
             self,
             cuInit
                 | cuStreamQuery
+                | cuStreamGetFlags
                 | cuEventRecord
                 | cuEventQuery
                 | cuLaunchHostFunc

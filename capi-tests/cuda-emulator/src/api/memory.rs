@@ -160,8 +160,10 @@ unsafe extern "C" fn cuMemHostGetFlags(place: *mut c_uint, address: *mut c_void)
     call(Entry::cuMemHostGetFlags, || {
         context::working()?;
         let block = memory::find(address as usize).filter(|block| block.sort != Sort::Device);
-        // All memory of the host is reached from the devices, asked for or not.
-        let flags = block.ok_or(CUDA_ERROR_INVALID_VALUE)?.flags | CU_MEMHOSTALLOC_DEVICEMAP;
+        let block = block.ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        // All memory of the host is reached from the devices, asked for or not. Flags of managed memory are others.
+        let own = if block.sort == Sort::Managed { 0 } else { block.flags };
+        let flags = own | CU_MEMHOSTALLOC_DEVICEMAP;
         // SAFETY: NULL or valid for writes.
         unsafe { put(place, flags) }
     })

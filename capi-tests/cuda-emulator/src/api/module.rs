@@ -39,7 +39,8 @@ unsafe extern "C" fn cuModuleLoadData(place: *mut CUmodule, image: *const c_void
 #[unsafe(no_mangle)]
 extern "C" fn cuModuleUnload(handle: CUmodule) -> CUresult {
     call(Entry::cuModuleUnload, || {
-        context::working()?;
+        let context = context::working()?;
+        context.synchronize()?; // as when it is loaded
         module::unload(handle)
     })
 }
