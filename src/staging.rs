@@ -23,6 +23,7 @@ use libc::c_void;
 use line::Line;
 use once_cell::sync::Lazy;
 use std::sync::{Mutex, TryLockError};
+use std::time::Duration;
 
 /// Copies below this size are left to the driver, without a question.
 const THRESHOLD: usize = 512 << 10;
@@ -38,6 +39,9 @@ const LINE: usize = 16 << 20;
 /// The same for these: there a thread costs less.
 const LEAST_IN_LINE: usize = 64 << 10;
 const CHUNKS_IN_LINE: usize = 4;
+
+/// As long as this the copy before may keep the buffers: many times what such a copy takes.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// The way that a staged copy goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,7 +99,9 @@ pub unsafe fn copy(
     if way == Direction::Down {
         await_stream(state.stream)?; // nothing comes before, and waiting takes one thread only
     }
-    arena.fence.pass()?;
+    if !arena.fence.pass_within(PATIENCE)? {
+        return Ok(false); // another stream stands still with the buffers, and must not hold up this one
+    }
     let route =
         Route { stream: state.stream, context: state.context, way, named, dst: dst as usize, src: src as usize, size };
     // SAFETY: the caller vouches for the memory.

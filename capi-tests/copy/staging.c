@@ -3,6 +3,7 @@
 #include "device.h"
 #include "emulator.h"
 #include "memory.h"
+#include "park.h"
 #include "test.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -197,5 +198,34 @@ EMULATED_TEST(without_memory_to_pin_cuda_copies)
 	memory_free(PAGEABLE, from);
 	memory_free(DEVICE, to);
 	dma_end(dma);
+	leave_device(0);
+}
+
+TEST(a_stream_that_stands_still_holds_up_no_other)
+{
+	enum { SIZE = MiB };
+	struct park park;
+	request *held, *req;
+	allow_threads("4");
+	use_device(0);
+	struct aml_dma *first = dma_new(cudaMemcpyDefault), *second = dma_new(cudaMemcpyDefault);
+	char *from = memory_new(PAGEABLE, SIZE), *one = memory_new(DEVICE, SIZE), *other = memory_new(DEVICE, SIZE);
+	memory_fill(from, SIZE, 1);
+	park_stream(&park, stream_of(first));
+	REQUIRE_EQ(start(data_of(first), &held, one, from, SIZE), AML_SUCCESS);
+	for (int i = 0; i < 3; i++) {
+		REQUIRE_EQ(start(data_of(second), &req, other, from, SIZE), AML_SUCCESS);
+		REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(second), &req), AML_SUCCESS);
+	}
+	REQUIRE_EQ(status_of(held), PENDING);
+	park_release(&park);
+	REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(first), &held), AML_SUCCESS);
+	REQUIRE(memory_holds(one, SIZE, 1));
+	REQUIRE(memory_holds(other, SIZE, 1));
+	dma_end(first);
+	dma_end(second);
+	memory_free(PAGEABLE, from);
+	memory_free(DEVICE, one);
+	memory_free(DEVICE, other);
 	leave_device(0);
 }

@@ -6,8 +6,10 @@ use super::line::PIECES;
 use crate::error::Result;
 use crate::patience::Patience;
 use cuda_driver::{Context, Event, Registration, Stream};
+use std::cell::Cell;
 use std::ptr;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// The memory of all desks together is at most this.
 const LIMIT: usize = 64 << 20;
@@ -184,15 +186,31 @@ impl Fence {
 
     /// Waits until the work before the fence is done. When its context is gone, so is the work.
     pub fn pass(&mut self) -> Result<()> {
-        if let Some((context, event)) = self.event
-            && self.raised
-            && (context.lives() || context.lives())
-        // one refused question must not give away what the device uses
-        {
-            // Other threads queue copies meanwhile: leave the driver's lock to them.
-            Patience::asking_every(64).wait(|| false, || Ok(event.is_done()?))?;
+        self.pass_before(|| false).map(drop)
+    }
+
+    /// The same, unless that takes longer than `time`: then false.
+    pub fn pass_within(&mut self, time: Duration) -> Result<bool> {
+        let start = Instant::now();
+        self.pass_before(|| start.elapsed() > time)
+    }
+
+    fn pass_before(&mut self, is_late: impl Fn() -> bool) -> Result<bool> {
+        let Some((context, event)) = self.event.filter(|_| self.raised) else { return Ok(true) };
+        // One refused question must not give away what the device uses.
+        let is_gone = || !context.lives() && !context.lives();
+        let late = Cell::new(false);
+        let ask = || match event.is_done() {
+            Ok(false) => Ok(late.replace(is_late())),
+            Ok(true) => Ok(true),
+            Err(_) if is_gone() => Ok(true),
+            Err(error) => Err(error.into()),
+        };
+        // Other threads queue copies meanwhile: leave the driver's lock to them.
+        if !is_gone() {
+            Patience::asking_every(64).wait(|| false, ask)?;
         }
-        self.raised = false;
-        Ok(())
+        self.raised = late.get();
+        Ok(!late.get())
     }
 }
