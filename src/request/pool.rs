@@ -217,6 +217,11 @@ impl Drop for Pool {
     fn drop(&mut self) {
         if !self.context.lives() {
             let store = self.store.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let (mut written, all) = (List::EMPTY, store.condemned.len);
+            store.reprieve(&mut written, all);
+            if store.condemned.len > 0 {
+                return; // a context that is just going may still write there
+            }
             store.slabs.drain(..).for_each(Slab::unmap);
         }
     }
