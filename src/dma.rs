@@ -61,7 +61,11 @@ fn create_in(context: Context, kind: CopyKind, retained: Option<Device>) -> Resu
         });
         data
     };
-    stream::adopt(data as usize, stream, context);
+    if let Err(error) = stream::adopt(data as usize, stream, context) {
+        // SAFETY: as above.
+        unsafe { libc::free(memory.as_ptr().cast()) };
+        return Err(error);
+    }
     Ok(memory.cast())
 }
 

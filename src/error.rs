@@ -34,6 +34,12 @@ impl Error {
     }
 }
 
+impl From<std::collections::TryReserveError> for Error {
+    fn from(_: std::collections::TryReserveError) -> Error {
+        Error::OutOfMemory
+    }
+}
+
 impl From<cuda_driver::Error> for Error {
     fn from(error: cuda_driver::Error) -> Error {
         Error::Cuda(error)

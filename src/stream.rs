@@ -93,6 +93,11 @@ impl StreamState {
         self.owned
     }
 
+    /// Whether the stream itself can be used from any thread, and is sure not to be gone.
+    pub fn is_there(&self) -> bool {
+        (self.owned || self.stream == Stream::NULL) && !self.is_closed() && self.context.lives()
+    }
+
     /// Whether the streams are gone.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
@@ -193,7 +198,7 @@ pub unsafe fn state_of(data: usize, stream: Stream) -> Result<Arc<StreamState>> 
             let context = unsafe { context_of(stream) }?;
             match cached(Some(context)) {
                 Ok(Some(state)) => return Ok(state),
-                _ => (state_of_other(stream, context), Some(context)),
+                _ => (state_of_other(stream, context)?, Some(context)),
             }
         }
     };
@@ -203,33 +208,50 @@ pub unsafe fn state_of(data: usize, stream: Stream) -> Result<Arc<StreamState>> 
     Ok(state)
 }
 
-fn state_of_other(stream: Stream, context: Context) -> Arc<StreamState> {
-    let known = registry().others.get(&(stream, context)).cloned();
-    known.unwrap_or_else(|| {
-        let new = Arc::new(StreamState::new(stream, context, false));
-        let (state, forgotten) = {
-            let mut registry = registry();
-            let forgotten = if registry.others.len() < REMEMBERED { Vec::new() } else { registry.forget_idle() };
-            (registry.others.entry((stream, context)).or_insert_with(|| new.clone()).clone(), forgotten)
-        };
-        drop((new, forgotten)); // outside of the lock: it calls the driver
-        state
-    })
+fn state_of_other(stream: Stream, context: Context) -> Result<Arc<StreamState>> {
+    if let Some(known) = registry().others.get(&(stream, context)).cloned() {
+        return Ok(known);
+    }
+    let new = Arc::new(StreamState::new(stream, context, false));
+    let (state, forgotten) = {
+        let mut registry = registry();
+        let forgotten = if registry.others.len() < REMEMBERED { Vec::new() } else { registry.forget_idle()? };
+        registry.others.try_reserve(1)?;
+        (registry.others.entry((stream, context)).or_insert_with(|| new.clone()).clone(), forgotten)
+    };
+    drop((new, forgotten)); // outside of the lock: it calls the driver
+    Ok(state)
 }
 
 impl Registry {
     /// Takes out what nobody else refers to.
-    fn forget_idle(&mut self) -> Vec<Arc<StreamState>> {
-        let idle: Vec<_> =
-            self.others.iter().filter(|(_, state)| Arc::strong_count(state) == 1).map(|(key, _)| *key).collect();
-        idle.iter().filter_map(|key| self.others.remove(key)).collect()
+    fn forget_idle(&mut self) -> Result<Vec<Arc<StreamState>>> {
+        let mut idle = Vec::new();
+        idle.try_reserve(self.others.len())?;
+        self.others.retain(|_, state| {
+            let is_idle = Arc::strong_count(state) == 1;
+            if is_idle {
+                idle.push(state.clone());
+            }
+            !is_idle
+        });
+        Ok(idle)
     }
 }
 
 /// Makes a stream in `context`, which is current, for the DMA whose data will lie at `data`.
-pub fn adopt(data: usize, stream: Stream, context: Context) {
+pub fn adopt(data: usize, stream: Stream, context: Context) -> Result<()> {
     let state = Arc::new(StreamState::new(stream, context, true));
-    registry().own.insert(data, state);
+    let mut registry = registry();
+    let room = registry.own.try_reserve(1);
+    if room.is_ok() {
+        registry.own.insert(data, state.clone());
+    }
+    drop(registry);
+    if room.is_err() {
+        state.close()?; // with the stream
+    }
+    Ok(room?)
 }
 
 /// Forgets the DMA whose data lies at `data`, and gives what was known of its stream.
