@@ -1,6 +1,7 @@
 //! How to wait: first spinning, since most copies are short; then sleeping, so that a long one costs no core.
 
 use crate::error::{Error, Result};
+use crate::thread;
 use cuda_driver::{Event, Stream};
 use std::hint::spin_loop;
 use std::time::{Duration, Instant};
@@ -54,7 +55,7 @@ impl Patience {
                 }
             }
             if waited > SPIN {
-                std::thread::sleep((waited / 64).min(LONGEST));
+                thread::nap((waited / 64).min(LONGEST));
             } else if waited > KEEP_CORE {
                 std::thread::yield_now();
             }
@@ -69,11 +70,16 @@ pub fn await_stream(stream: Stream) -> Result<()> {
     }
     let Ok(event) = Event::new() else { return Ok(stream.synchronize()?) };
     let waited = match event.record(stream) {
-        Ok(()) => Patience::asking_every(16).wait(|| false, || asked_twice(|| event.is_done())),
+        Ok(()) => await_event(event),
         Err(_) => stream.synchronize().map_err(Error::from),
     };
     let _ = event.destroy(); // the work is done all the same
     waited
+}
+
+/// Waits for the work before `event`.
+pub fn await_event(event: Event) -> Result<()> {
+    Patience::asking_every(16).wait(|| false, || asked_twice(|| event.is_done()))
 }
 
 /// The answer to a question, or to the same one again: an error that passes is no reason to leave a copy alone.

@@ -4,6 +4,7 @@ use libc::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 const STACK: usize = 256 << 10;
 
@@ -78,6 +79,14 @@ fn follow_process() {
 pub fn processors() -> usize {
     // SAFETY: the set is valid.
     affinity().map_or(1, |set| unsafe { libc::CPU_COUNT(&set) } as usize)
+}
+
+/// Sleeps for a while. Not by the C library, whose `nanosleep` is where `pthread_cancel` ends a thread: that must not
+/// happen in here.
+pub fn nap(time: Duration) {
+    let time = libc::timespec { tv_sec: time.as_secs() as libc::time_t, tv_nsec: time.subsec_nanos().into() };
+    // SAFETY: the time is read, and nothing written.
+    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, ptr::null_mut::<libc::timespec>()) };
 }
 
 /// Sleeps until `wake`, unless `word` is another than `seen` already. May return early.

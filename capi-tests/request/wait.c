@@ -6,6 +6,8 @@
 #include "park.h"
 #include "test.h"
 #include <stdint.h>
+#include <pthread.h>
+#include <unistd.h>
 
 enum { SIZE = 4096 };
 
@@ -224,3 +226,33 @@ TEST(requests_need_new_memory_while_the_stream_stands_still)
 }
 
 EMULATED_TEST(thousands_of_requests_are_made_while_the_stream_stands_still) { made_while_the_stream_stands_still(0, 20000); }
+
+static request *cancelled;
+static struct aml_dma *waited;
+
+static void *wait_and_end(void *unused)
+{
+	REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(waited), &cancelled), AML_SUCCESS);
+	pthread_testcancel();
+	return unused;
+}
+
+TEST(a_thread_is_not_cancelled_in_a_wait)
+{
+	struct park park;
+	pthread_t thread;
+	void *result;
+	begin();
+	waited = dma_new(cudaMemcpyDefault);
+	park_stream(&park, stream_of(waited));
+	REQUIRE_EQ(start(data_of(waited), &cancelled, to, from, SIZE), AML_SUCCESS);
+	REQUIRE_EQ(pthread_create(&thread, NULL, wait_and_end, NULL), 0);
+	usleep(30000); /* now it sleeps; if not, the test says less */
+	REQUIRE_EQ(pthread_cancel(thread), 0);
+	usleep(30000);
+	park_release(&park);
+	REQUIRE_EQ(pthread_join(thread, &result), 0);
+	REQUIRE(result == PTHREAD_CANCELED && cancelled == NULL);
+	dma_end(waited);
+	end();
+}
