@@ -65,15 +65,19 @@ fn start() -> bool {
     WATCH.thread.load(Ordering::Acquire) == RUNS
 }
 
-/// Looks after `stream` until none of its requests is unmarked.
-pub fn watch(stream: &Arc<StreamState>) {
+/// Looks after `stream` until none of its requests is unmarked. False where there is no memory to note that.
+pub fn watch(stream: &Arc<StreamState>) -> bool {
     let mut streams = WATCH.streams();
+    if streams.try_reserve(1).is_err() {
+        return false;
+    }
     streams.push(Watched { stream: stream.clone(), rounds: stream.marking.rounds(), looks: 0 });
     let first = streams.len() == 1;
     drop(streams);
     if first {
         WATCH.more.notify_one();
     }
+    true
 }
 
 impl Watch {
@@ -82,22 +86,22 @@ impl Watch {
     }
 
     fn run(&self) {
+        let _gone = Gone(self);
         loop {
             let mut streams = self.streams();
             while streams.is_empty() {
                 streams = self.more.wait(streams).unwrap_or_else(|poisoned| poisoned.into_inner());
             }
             drop(streams);
-            std::thread::sleep(STILL);
+            thread::nap(STILL);
             let due = self.take_due();
             self.busy.store(true, Ordering::SeqCst);
             if self.ending.load(Ordering::SeqCst) {
-                self.busy.store(false, Ordering::SeqCst); // `at_exit` may wait for it
                 return;
             }
             for stream in &due {
                 stream.marking.unwatch();
-                if !completion::mark_stragglers(stream) {
+                if !completion::mark_stragglers(stream, true) {
                     stream.marking.watch(stream);
                 }
             }
@@ -123,6 +127,16 @@ impl Watch {
     }
 }
 
+/// When this goes, so does the thread: nobody relies on it any more, or waits for it.
+struct Gone<'a>(&'a Watch);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        self.0.thread.store(CANNOT, Ordering::Release);
+        self.0.busy.store(false, Ordering::SeqCst);
+    }
+}
+
 /// Keeps the thread out of the driver while that is taken down.
 extern "C" fn at_exit() {
     if cuda_driver::ready().is_err() {
@@ -132,4 +146,7 @@ extern "C" fn at_exit() {
     while WATCH.busy.load(Ordering::SeqCst) {
         std::thread::yield_now();
     }
+    // Nobody comes after this.
+    let left = std::mem::take(&mut *WATCH.streams());
+    left.iter().for_each(|watched| _ = completion::mark_stragglers(&watched.stream, true));
 }
