@@ -149,6 +149,9 @@ pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
         return code;
     }
     guard(|| {
+        if state.is_closed() {
+            return Err(Error::Operator(-AML_FAILURE)); // the operator destroyed the DMA
+        }
         let _current = state.context.enter().inspect_err(|_| completion::drain(&state))?;
         // The operator may have queued more than the copy.
         let queued = copy::queued().map(|copy| Queued { finished: false, host: std::ptr::null(), ..copy });

@@ -71,7 +71,7 @@ pub fn mark(request: &Request, copy: Option<Queued>) -> Result<()> {
     }
     let mark = request.mark();
     let marked = if state.stream.is_per_thread() {
-        marking::mark_alone(state, mark) // other threads mean another stream
+        marking::mark_per_thread(state, mark)
     } else if !idle {
         let when = match copy {
             Some(copy) if copy.is_small() => When::InBurst,
@@ -104,13 +104,14 @@ pub fn before_long(state: &Arc<StreamState>) {
     marking::mark_left(state);
 }
 
-/// Marks what has lain still on a stream. False when that has to be tried again.
-pub fn mark_stragglers(state: &Arc<StreamState>) -> bool {
+/// Marks what has lain still on a stream; `alone` says that no status word is to wait for another request. False when
+/// that has to be tried again.
+pub fn mark_stragglers(state: &Arc<StreamState>, alone: bool) -> bool {
     if state.is_closed() {
         return true;
     }
     match state.context.enter() {
-        Ok(_current) => marking::try_mark_all(state),
+        Ok(_current) => marking::try_mark_all(state, alone),
         Err(_) => !state.context.lives(),
     }
 }
@@ -143,7 +144,7 @@ fn await_done(request: &Request) -> Result<()> {
     let finished = Patience::looking().wait(
         || {
             if !request.is_handed() && !state.marking.is_busy() {
-                mark_stragglers(state); // it is one of them
+                mark_stragglers(state, false); // it is one of them
             }
             request.is_done()
         },
@@ -173,7 +174,7 @@ fn free(mut request: Request) {
     let state = request.take_stream_state();
     state.outstanding.fetch_sub(1, Ordering::AcqRel);
     if refused {
-        state.marking.refused().retain(|&refused| refused != request.mark());
+        state.marking.forget_refused(request.mark());
     }
     // A word that was not written yet may still be, unless nobody has told the device.
     let settled = refused || request.is_done() || !request.is_handed() && marking::withdraw(&state, request.mark());
@@ -192,19 +193,9 @@ pub fn settle(state: &Arc<StreamState>, context: Context) -> Result<()> {
 fn try_settle(state: &Arc<StreamState>, context: Context) -> Result<()> {
     let _current = context.enter()?;
     let requests = state.outstanding.load(Ordering::Acquire) > 0;
-    if requests {
-        marking::mark_all(state);
-    }
+    let written = requests.then(|| marking::mark_all(state));
     await_stream(state.stream)?;
-    if requests {
-        // Another thread may be marking a request that was made before; its word is in the side stream soon.
-        state.marking.await_idle();
-        if let Some(side) = state.existing_side() {
-            await_stream(side)?;
-        }
-        state.marking.refused().drain(..).for_each(|mark| mark.set_done());
-    }
-    Ok(())
+    written.map_or(Ok(()), |written| written.settle(state))
 }
 
 /// Waits for all work of the stream after a failure, before that is reported: nothing may be written to the program's

@@ -8,10 +8,11 @@
 
 use crate::duty::{Apart, Duty, Taken};
 use crate::error::{Error, Result};
+use crate::patience::{await_event, await_stream};
 use crate::request::{self, Mark, MarkList, MarkQueue};
 use crate::straggler;
 use crate::stream::StreamState;
-use cuda_driver::{Stream, WORDS_PER_WRITE};
+use cuda_driver::{Event, Stream, WORDS_PER_WRITE};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -39,8 +40,16 @@ pub struct Marking {
     rounds: AtomicUsize,
     /// Whether the straggler thread looks after the stream.
     watched: Apart<AtomicBool>,
-    /// Those that the driver refused to mark, and that were not waited for yet.
-    refused: Mutex<Vec<Mark>>,
+    refused: Mutex<Refused>,
+}
+
+/// The requests that the driver refused to mark, and that were not waited for yet.
+#[derive(Default)]
+struct Refused {
+    /// How many there have been.
+    count: u64,
+    /// Each with its number. A request is good while it is in here.
+    list: Vec<(u64, Mark)>,
 }
 
 impl Marking {
@@ -63,8 +72,9 @@ impl Marking {
     /// Has the straggler thread look after `state`, whose this is.
     #[inline]
     pub fn watch(&self, state: &Arc<StreamState>) {
-        if !self.watched.load(Ordering::SeqCst) && !self.watched.swap(true, Ordering::SeqCst) {
-            straggler::watch(state);
+        let watches = self.watched.load(Ordering::SeqCst) || self.watched.swap(true, Ordering::SeqCst);
+        if !watches && !straggler::watch(state) {
+            self.unwatch(); // the next one tries again
         }
     }
 
@@ -73,13 +83,22 @@ impl Marking {
         self.watched.swap(false, Ordering::SeqCst);
     }
 
-    /// The requests that the driver refused to mark. Each is good while it is in there.
-    pub fn refused(&self) -> MutexGuard<'_, Vec<Mark>> {
+    /// Forgets a request that the driver refused to mark: it is given back.
+    pub fn forget_refused(&self, mark: Mark) {
+        self.refused().list.retain(|(_, refused)| *refused != mark);
+    }
+
+    fn refused(&self) -> MutexGuard<'_, Refused> {
         self.refused.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn refuse(&self, mark: Mark) {
-        self.refused().push(mark);
+        let mut refused = self.refused();
+        refused.count += 1;
+        let number = refused.count;
+        if refused.list.try_reserve(1).is_ok() {
+            refused.list.push((number, mark));
+        }
         mark.refuse(); // from now on it may be freed
     }
 
@@ -121,11 +140,14 @@ pub fn mark(state: &Arc<StreamState>, mark: Mark, when: When) -> Result<()> {
     let recorded = if when == When::InBurst && write_in_crowd(state, mark) {
         Ok(())
     } else {
+        if when == When::Now {
+            submit_all(state, &mut duty, false); // their words must not wait for this one
+        }
         mark.set_alone(when == When::Later);
         mark.record(state.stream).map(|()| duty.push(mark))
     };
     if when == When::Now || duty.len() >= BURST && when == When::InBurst {
-        submit_all(state, &mut duty);
+        submit_all(state, &mut duty, false);
     }
     leave(state, duty);
     Ok(recorded?)
@@ -164,7 +186,7 @@ fn write_left(state: &StreamState, own: Option<Mark>) {
                     Err(_) => state.marking.refuse(mark),
                 }
             }
-            submit_all(state, &mut recorded);
+            submit_all(state, &mut recorded, false);
         }
     }
 }
@@ -172,24 +194,66 @@ fn write_left(state: &StreamState, own: Option<Mark>) {
 /// Sees to what other threads left, before something long is queued behind it. The stream's context is current.
 #[inline]
 pub fn mark_left(state: &Arc<StreamState>) {
-    if !state.marking.left.is_empty() {
-        let duty = state.marking.duty.take_in_turn();
+    let marking = &state.marking;
+    // What another thread took already, it may not have written yet.
+    if !marking.left.is_empty() || state.is_owned() && marking.is_busy() {
+        let duty = marking.duty.take_in_turn();
         write_left(state, None);
         leave(state, duty);
     }
 }
 
-/// Marks all that was left or recorded before. The stream's context is current.
-pub fn mark_all(state: &Arc<StreamState>) {
-    if !state.marking.is_empty() || state.marking.is_busy() {
-        see_to(state, state.marking.duty.take_in_turn());
+/// Marks all that was left or recorded before, and gives what tells when the words have been written. The stream's
+/// context is current.
+pub fn mark_all(state: &Arc<StreamState>) -> Written {
+    let mut duty = state.marking.duty.take_in_turn();
+    write_left(state, None);
+    submit_all(state, &mut duty, false);
+    // Before another request is handed to the side stream, which nobody has to wait for.
+    let event = state.existing_side().and_then(|side| {
+        let event = Event::new().ok()?;
+        let recorded = event.record(side);
+        recorded.map(|()| event).map_err(|_| event.destroy()).ok()
+    });
+    let refusals = state.marking.refused().count;
+    leave(state, duty);
+    Written { event, refusals }
+}
+
+/// Tells when the words of the requests that were marked before have been written.
+pub struct Written {
+    /// Behind the writes; none where the side stream has to be asked, if there is one.
+    event: Option<Event>,
+    /// How many requests had been refused.
+    refusals: u64,
+}
+
+impl Written {
+    /// Waits until then, when the copies themselves are done.
+    pub fn settle(self, state: &StreamState) -> Result<()> {
+        match (self.event, state.existing_side()) {
+            (Some(event), _) => {
+                let waited = await_event(event);
+                let _ = event.destroy();
+                waited?;
+            }
+            (None, Some(side)) => await_stream(side)?,
+            (None, None) => (),
+        }
+        let mut refused = state.marking.refused();
+        let earlier = refused.list.iter().take_while(|(number, _)| *number <= self.refusals).count();
+        refused.list.drain(..earlier).for_each(|(_, mark)| mark.set_done());
+        Ok(())
     }
 }
 
-/// The same, unless another thread has the duty. Tells whether nothing is left.
-pub fn try_mark_all(state: &Arc<StreamState>) -> bool {
-    if let Some(duty) = state.marking.duty.take() {
-        see_to(state, duty);
+/// Marks all that was left or recorded before, unless another thread has the duty. `alone` says that no status word is
+/// to wait for another request. Tells whether nothing is left.
+pub fn try_mark_all(state: &Arc<StreamState>, alone: bool) -> bool {
+    if let Some(mut duty) = state.marking.duty.take() {
+        write_left(state, None);
+        submit_all(state, &mut duty, alone);
+        leave(state, duty);
     }
     state.marking.is_empty()
 }
@@ -211,12 +275,6 @@ pub fn withdraw(state: &Arc<StreamState>, mark: Mark) -> bool {
     found
 }
 
-fn see_to(state: &Arc<StreamState>, mut duty: Taken<'_, MarkQueue>) {
-    write_left(state, None);
-    submit_all(state, &mut duty);
-    leave(state, duty);
-}
-
 /// Gives the duty up. What is left, or was left meanwhile, is the straggler thread's.
 fn leave(state: &Arc<StreamState>, duty: Taken<'_, MarkQueue>) {
     state.marking.recorded.store(duty.len(), Ordering::SeqCst);
@@ -226,13 +284,13 @@ fn leave(state: &Arc<StreamState>, duty: Taken<'_, MarkQueue>) {
     }
 }
 
-fn submit_all(state: &StreamState, recorded: &mut MarkQueue) {
+fn submit_all(state: &StreamState, recorded: &mut MarkQueue, each_alone: bool) {
     let mut batch = Batch::default();
     while let Some(mark) = recorded.pop() {
-        if batch.count == WORDS_PER_WRITE || mark.is_alone() {
+        let alone = each_alone || mark.is_alone();
+        if batch.count == WORDS_PER_WRITE || alone {
             std::mem::take(&mut batch).submit(state);
         }
-        let alone = mark.is_alone();
         batch.add(mark);
         if alone {
             std::mem::take(&mut batch).submit(state);
@@ -241,12 +299,17 @@ fn submit_all(state: &StreamState, recorded: &mut MarkQueue) {
     batch.submit(state);
 }
 
-/// Has the word of `mark` written by the side stream, without a look at other requests.
-pub fn mark_alone(state: &StreamState, mark: Mark) -> Result<()> {
-    mark.record(state.stream)?;
+/// Has the word of `mark` written by the calling thread's own stream: the side stream would let the threads wait for
+/// each other.
+pub fn mark_per_thread(state: &StreamState, mark: Mark) -> Result<()> {
+    mark.record(state.stream)?; // other threads can ask for nothing else
     let mut batch = Batch::default();
     batch.add(mark);
-    batch.submit(state);
+    // SAFETY: the argument is a status word, kept until it was written.
+    let call = || unsafe { state.stream.call(request::done, mark.argument()) };
+    if batch.write(state, state.stream).is_err() && call().is_err() {
+        state.marking.refuse(mark);
+    }
     Ok(())
 }
 
@@ -280,8 +343,8 @@ impl Batch {
     fn try_submit(&self, state: &StreamState) -> usize {
         let side = match state.side() {
             Ok(side) if self.let_wait(side).is_ok() => side,
-            // The copies' own stream comes behind them anyway. It is another one on each thread where it is the thread's.
-            _ if !state.stream.is_per_thread() => state.stream,
+            // The copies' own stream comes behind them anyway.
+            _ if state.is_there() => state.stream,
             _ => return 0,
         };
         match self.write(state, side) {
@@ -292,7 +355,7 @@ impl Batch {
         let call = |mark: &Mark| {
             // SAFETY: the argument is a status word, kept until it was written.
             let call = |stream: Stream| unsafe { stream.call(request::done, mark.argument()) };
-            call(side).is_ok() || !state.stream.is_per_thread() && call(state.stream).is_ok()
+            call(side).is_ok() || state.is_there() && call(state.stream).is_ok()
         };
         self.marks().take_while(call).count()
     }

@@ -5,6 +5,8 @@
 #include "memory.h"
 #include "park.h"
 #include "test.h"
+#include <pthread.h>
+#include <unistd.h>
 
 enum { SIZE = 4096, COUNT = 70 };
 
@@ -92,6 +94,44 @@ TEST(a_barrier_on_the_default_streams_marks_their_requests)
 		for (int i = 0; i < COUNT; i++) {
 			REQUIRE_EQ(status_of(reqs[i]), DONE);
 			REQUIRE_EQ(aml_dma_cuda_request_wait(as_data(&data), &reqs[i]), AML_SUCCESS);
+		}
+	}
+	end();
+}
+
+static void *in_a_barrier(void *over)
+{
+	REQUIRE_EQ(aml_dma_cuda_barrier(data_of(dma)), AML_SUCCESS);
+	__atomic_store_n((int *)over, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+TEST(a_barrier_does_not_wait_for_requests_that_are_made_after_it)
+{
+	begin();
+	for (int round = 0; round < 5; round++) {
+		struct park before, after;
+		request *early[3], *late[3];
+		pthread_t thread;
+		int over = 0;
+		park_stream(&before, stream_of(dma));
+		for (int i = 0; i < 3; i++)
+			REQUIRE_EQ(start(data_of(dma), &early[i], to, from, SIZE), AML_SUCCESS);
+		REQUIRE_EQ(pthread_create(&thread, NULL, in_a_barrier, &over), 0);
+		usleep(50000); /* now it waits; if not, the test says less */
+		REQUIRE_EQ(__atomic_load_n(&over, __ATOMIC_ACQUIRE), 0);
+		park_stream(&after, stream_of(dma));
+		for (int i = 0; i < 3; i++)
+			REQUIRE_EQ(start(data_of(dma), &late[i], to, from, SIZE), AML_SUCCESS);
+		usleep(1000); /* long enough for somebody to mark them */
+		park_release(&before);
+		REQUIRE_EQ(pthread_join(thread, NULL), 0);
+		REQUIRE_EQ(status_of(early[2]), DONE);
+		REQUIRE_EQ(status_of(late[0]), PENDING);
+		park_release(&after);
+		for (int i = 0; i < 3; i++) {
+			REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &early[i]), AML_SUCCESS);
+			REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &late[i]), AML_SUCCESS);
 		}
 	}
 	end();

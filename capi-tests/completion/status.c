@@ -158,3 +158,28 @@ EMULATED_TEST(the_status_word_turns_without_a_call_of_the_program)
 		REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &reqs[i]), AML_SUCCESS);
 	end();
 }
+
+/* In a burst the words of several are written at once. All the same none waits for what the program queued behind it. */
+TEST(a_status_word_does_not_wait_for_the_work_behind_it)
+{
+	static const size_t sizes[] = {64, 65536 + 1, 9 << 20};
+	begin();
+	char *large = memory_new(PINNED, 9 << 20), *target = memory_new(DEVICE, 9 << 20);
+	for (int i = 0; i < 3; i++) {
+		struct park park;
+		request *reqs[4];
+		for (int k = 0; k < 3; k++)
+			REQUIRE_EQ(start(data_of(dma), &reqs[k], to + k, from + k, 1), AML_SUCCESS);
+		park_stream(&park, stream_of(dma));
+		REQUIRE_EQ(start(data_of(dma), &reqs[3], target, large, sizes[i]), AML_SUCCESS);
+		for (int k = 0; k < 3; k++)
+			poll_until_done(reqs[k]);
+		REQUIRE_EQ(status_of(reqs[3]), PENDING);
+		park_release(&park);
+		for (int k = 0; k < 4; k++)
+			REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &reqs[k]), AML_SUCCESS);
+	}
+	memory_free(PINNED, large);
+	memory_free(DEVICE, target);
+	end();
+}

@@ -7,6 +7,8 @@
 #include "park.h"
 #include "test.h"
 #include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
 
 enum { SIZE = 5000, COUNT = 20 };
 
@@ -337,6 +339,54 @@ TEST(streams_that_come_and_go_leave_nothing)
 	/* A side stream is kept for each of the streams that are remembered, and those are bounded. */
 	REQUIRE(after.streams <= before.streams + 300 && after.events <= before.events + 300);
 	REQUIRE(after.registrations <= before.registrations + 1);
+	free_buffers();
+	leave_device(0);
+}
+
+static CUcontext primary;
+static struct park standing;
+
+static void *stand_still(void *release)
+{
+	struct aml_dma_cuda_data data = {(cudaStream_t)CU_STREAM_PER_THREAD, cudaMemcpyDefault};
+	request *req;
+	CUDA(cuCtxSetCurrent(primary));
+	park_stream(&standing, CU_STREAM_PER_THREAD);
+	REQUIRE_EQ(start(as_data(&data), &req, device + 100, host + 100, 100), AML_SUCCESS);
+	sem_post(&((sem_t *)release)[0]);
+	sem_wait(&((sem_t *)release)[1]);
+	REQUIRE_EQ(status_of(req), PENDING);
+	park_release(&standing);
+	REQUIRE_EQ(aml_dma_cuda_request_wait(as_data(&data), &req), AML_SUCCESS);
+	return NULL;
+}
+
+TEST(a_threads_own_stream_that_stands_still_holds_up_no_other_threads)
+{
+	struct aml_dma_cuda_data data = {(cudaStream_t)CU_STREAM_PER_THREAD, cudaMemcpyDefault};
+	pthread_t thread;
+	sem_t steps[2];
+	request *reqs[20];
+	use_device(0);
+	make_buffers();
+	memory_fill(host, SIZE, 5);
+	CUDA(cuCtxGetCurrent(&primary));
+	sem_init(&steps[0], 0, 0);
+	sem_init(&steps[1], 0, 0);
+	REQUIRE_EQ(start(as_data(&data), &reqs[0], device, host, 100), AML_SUCCESS);
+	REQUIRE_EQ(aml_dma_cuda_request_wait(as_data(&data), &reqs[0]), AML_SUCCESS);
+	REQUIRE_EQ(pthread_create(&thread, NULL, stand_still, steps), 0);
+	sem_wait(&steps[0]);
+	for (int i = 0; i < 20; i++)
+		REQUIRE_EQ(start(as_data(&data), &reqs[i], device, host, 100), AML_SUCCESS);
+	for (int i = 0; i < 20; i++)
+		while (status_of(reqs[i]) != DONE)
+			usleep(100);
+	REQUIRE_EQ(aml_dma_cuda_barrier(as_data(&data)), AML_SUCCESS);
+	for (int i = 0; i < 20; i++)
+		REQUIRE_EQ(aml_dma_cuda_request_wait(as_data(&data), &reqs[i]), AML_SUCCESS);
+	sem_post(&steps[1]);
+	REQUIRE_EQ(pthread_join(thread, NULL), 0);
 	free_buffers();
 	leave_device(0);
 }
