@@ -108,6 +108,7 @@ static void *in_a_barrier(void *over)
 
 TEST(a_barrier_does_not_wait_for_requests_that_are_made_after_it)
 {
+	require_written_words();
 	begin();
 	for (int round = 0; round < 5; round++) {
 		struct park before, after;

@@ -163,6 +163,7 @@ EMULATED_TEST(the_status_word_turns_without_a_call_of_the_program)
 TEST(a_status_word_does_not_wait_for_the_work_behind_it)
 {
 	static const size_t sizes[] = {64, 65536 + 1, 9 << 20};
+	require_written_words();
 	begin();
 	char *large = memory_new(PINNED, 9 << 20), *target = memory_new(DEVICE, 9 << 20);
 	for (int i = 0; i < 3; i++) {

@@ -17,6 +17,14 @@ int require_devices(int least)
 	return count;
 }
 
+void require_written_words(void)
+{
+	int version = 0;
+	CUDA(cuDriverGetVersion(&version));
+	if (version < 11070)
+		test_skip("this driver writes no words");
+}
+
 CUcontext use_device(int ordinal)
 {
 	CUcontext context;

@@ -22,6 +22,9 @@ extern "C" {
 /** Number of devices; initialises CUDA, and skips the test where there are fewer than `least`. */
 int require_devices(int least);
 
+/** Skips the test where the driver cannot write words, so that host functions do: those of a context run one at a time. */
+void require_written_words(void);
+
 /** Makes the primary context of a device current, as cudaSetDevice does, and skips where there is no such device. */
 CUcontext use_device(int ordinal);
 
