@@ -19,6 +19,7 @@ build() { # NAME SOURCE...
 build benchmark benches/main.c benches/rows.c benches/work.c benches/way.c benches/memory.c benches/team.c benches/table.c
 build endurance benches/endurance.c
 build transpose benches/transpose.c
+build peer benches/peer.c
 build instructions benches/instructions.c
 [ -z "${BENCH_BUILD_ONLY:-}" ] || exit 0
 

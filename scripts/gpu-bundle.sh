@@ -37,7 +37,7 @@ if ! {
 fi
 
 TARGET=$target BENCH_BUILD_ONLY=1 sh scripts/bench.sh
-cp "$target/bench/benchmark" "$target/bench/endurance" "$target/bench/transpose" "$bundle/bin/"
+cp "$target/bench/benchmark" "$target/bench/endurance" "$target/bench/transpose" "$target/bench/peer" "$bundle/bin/"
 
 # As a user would build them, but for where the libraries are.
 for source in examples/*.c examples/*.cpp; do

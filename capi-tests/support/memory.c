@@ -67,13 +67,14 @@ void memory_fill(void *memory, size_t size, unsigned seed)
 		unsigned char *to = device ? piece : (unsigned char *)memory + at;
 		for (size_t i = 0; i < some; i++)
 			to[i] = memory_byte(seed, at + i);
-		if (device)
+		if (device) {
 			CUDA(cuMemcpyHtoD((CUdeviceptr)(uintptr_t)memory + at, piece, some));
 			/* It may still be on its way, and a non-blocking stream does not wait for it. */
 			CUcontext current = NULL;
 			CUDA(cuCtxGetCurrent(&current));
 			if (current)
 				CUDA(cuStreamSynchronize(CU_STREAM_LEGACY));
+		}
 		at += some;
 	}
 	free(piece);

@@ -118,7 +118,7 @@ static int supervise(const struct test *test)
 	return code;
 }
 
-/* Runs the tests named, or all. The exit status is that of the last one that did not pass, failures first. */
+/* Runs the tests named, or all. The exit status is that of the first that failed; skipped is what skipped all it ran. */
 int main(int argc, char **argv)
 {
 	wishes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 				child(test);
 		return 2;
 	}
-	int outcome = 0, found = 0;
+	int outcome = 0, found = 0, skipped = 0;
 	for (struct test *test = tests; test; test = test->next) {
 		int wanted = argc < 2;
 		for (int i = 1; i < argc; i++)
@@ -138,12 +138,14 @@ int main(int argc, char **argv)
 			continue;
 		found++;
 		int code = supervise(test);
-		if (code && (outcome == 0 || outcome == SKIPPED))
+		if (code == SKIPPED)
+			skipped++;
+		else if (outcome == 0)
 			outcome = code;
 	}
 	if (!found) {
 		fprintf(stderr, "no such test\n");
 		return 2;
 	}
-	return outcome;
+	return outcome == 0 && skipped == found ? SKIPPED : outcome;
 }
