@@ -223,8 +223,7 @@ static void created_destroyed_primary_current(void)
 static void destroyed_twice(void)
 {
 	start_created();
-	SHOW(cuCtxDestroy(context));
-	SHOW(cuCtxDestroy(context));
+	SHOW(cuCtxDestroy(context)); /* a second time 709 or 201, as it happens */
 }
 
 static void reset(void)
@@ -287,7 +286,7 @@ static void program(void)
 	apart("created, destroyed, pushed", created_destroyed_pushed);
 	apart("created, destroyed, set", created_destroyed_set);
 	apart("created, destroyed, the primary one current", created_destroyed_primary_current);
-	apart("destroyed twice", destroyed_twice);
+	apart("destroyed", destroyed_twice);
 	apart("reset", reset);
 	apart("reset, none current", reset_none_current);
 	apart("reset, retained", reset_retained);
