@@ -413,8 +413,8 @@ int aml_dma_cuda_destroy(struct aml_dma **dma);
  * Starts a copy: calls the operator on this thread, which queues work on the stream of the DMA, and makes the request
  * that stands for that work.
  *
- * The status of the request turns to #AML_DMA_CUDA_REQUEST_STATUS_DONE by itself when the work is done. Pageable
- * memory is treated as CUDA does: a source may be reused, and a destination is filled, when this call returns.
+ * The status of the request turns to #AML_DMA_CUDA_REQUEST_STATUS_DONE by itself when the work is done; in a burst of
+ * small copies up to sixteen may turn together, when the last of them is done. Pageable memory is treated as CUDA does: a source may be reused, and a destination is filled, when this call returns.
  *
  * @param data The state of the DMA: `dma->data`, in truth a `struct aml_dma_cuda_data`, be it this library's or the
  * program's own.
@@ -439,6 +439,10 @@ int aml_dma_cuda_request_create(struct aml_dma_data *data,
 
 /**
  * Waits for one request, frees it, and sets `*req` to NULL. Later requests on the same stream need not be done.
+ *
+ * Nor need work that the program put on the stream by itself later, with one exception: where several threads make
+ * requests on one DMA of aml_dma_cuda_create() at the same time, a request for a small copy may have to wait for what
+ * was put on the stream directly before another thread saw to it, some microseconds later.
  *
  * @param data The state of the DMA that the request was made on, or another with the same stream.
  * @param req The address of the pointer to the request.
