@@ -414,7 +414,8 @@ int aml_dma_cuda_destroy(struct aml_dma **dma);
  * that stands for that work.
  *
  * The status of the request turns to #AML_DMA_CUDA_REQUEST_STATUS_DONE by itself when the work is done; in a burst of
- * small copies up to sixteen may turn together, when the last of them is done. Pageable memory is treated as CUDA does: a source may be reused, and a destination is filled, when this call returns.
+ * small copies up to sixteen may turn together, when the last of them is done. Pageable memory is treated as CUDA does:
+ * a source may be reused, and a destination is filled, when this call returns.
  *
  * @param data The state of the DMA: `dma->data`, in truth a `struct aml_dma_cuda_data`, be it this library's or the
  * program's own.
