@@ -15,6 +15,9 @@ pub const POISON: usize = 0x5eed_0bad;
 /// Copies of pageable memory from this size on are staged, by buffers that all streams share.
 const STAGED: usize = 512 << 10;
 
+const LAYOUTS: unsafe extern "C-unwind" fn(*mut aml_layout, *const aml_layout, *mut c_void) -> c_int =
+    aml_dma_cuda_copy_layout;
+
 const SMALL_SIZES: [usize; 16] = [64, 0, 1, 2, 3, 7, 8, 16, 100, 255, 1000, 2048, 4095, 4096, 4097, 4120];
 const LARGE_SIZES: [usize; 8] =
     [STAGED, STAGED - 1, STAGED + 1, 64 << 10, (64 << 10) + 1, 100_000, 700_001, (768 << 10) + 20];
@@ -130,7 +133,15 @@ impl Worker<'_> {
     ) -> Outcome {
         let wanted = if pair.taken || size == 0 { AML_SUCCESS } else { -AML_FAILURE };
         let held = self.world.holds.serial(&seat.line);
-        let waiting = self.waits(seat, pair, size).map(|waits| self.waiting(waits, choice));
+        let on_device = |index: usize| self.kept.buffers.all[index].place.sort == Sort::Device;
+        let waits = match call.op {
+            // The first of these in a context loads a kernel, and CUDA does that when the context stands still.
+            Some(op) if std::ptr::fn_addr_eq(op, LAYOUTS) && on_device(pair.dst) && on_device(pair.src) => {
+                Some(Waits::ForAll)
+            }
+            _ => self.waits(seat, pair, size),
+        };
+        let waiting = waits.map(|waits| self.waiting(waits, choice));
         let request = self.start(seat, call, wanted)?;
         drop(waiting);
         let moves = wanted == AML_SUCCESS && size > 0;
