@@ -232,11 +232,7 @@ impl Written {
     /// Waits until then, when the copies themselves are done.
     pub fn settle(self, state: &StreamState) -> Result<()> {
         match (self.event, state.existing_side()) {
-            (Some(event), _) => {
-                let waited = await_event(event);
-                let _ = event.destroy();
-                waited?;
-            }
+            (Some(event), _) => await_event(event)?,
             (None, Some(side)) => await_stream(side)?,
             (None, None) => (),
         }
@@ -244,6 +240,12 @@ impl Written {
         let earlier = refused.list.iter().take_while(|(number, _)| *number <= self.refusals).count();
         refused.list.drain(..earlier).for_each(|(_, mark)| mark.set_done());
         Ok(())
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        let _ = self.event.map(Event::destroy); // the work is done all the same
     }
 }
 
