@@ -367,6 +367,7 @@ TEST(a_threads_own_stream_that_stands_still_holds_up_no_other_threads)
 	pthread_t thread;
 	sem_t steps[2];
 	request *reqs[20];
+	require_written_words();
 	use_device(0);
 	make_buffers();
 	memory_fill(host, SIZE, 5);
