@@ -62,7 +62,7 @@ static inline int copy(dma_data *data, void *dst, const void *src, size_t size)
 /** The status word of a request, as a program polls it. */
 static inline int status_of(const request *req)
 {
-	return *(const volatile int *)&((const struct aml_dma_cuda_request *)req)->status;
+	return __atomic_load_n(&((const struct aml_dma_cuda_request *)req)->status, __ATOMIC_ACQUIRE);
 }
 
 #define NONE AML_DMA_CUDA_REQUEST_STATUS_NONE
