@@ -13,6 +13,7 @@ export PREFIX LIBDIR INCLUDEDIR DESTDIR TARGET
 BUILD = $(CARGO) build --release --target-dir "$$TARGET"
 
 .PHONY: all core emulator demo check lint suite examples model fuzz header bench bench-instructions gpu-bundle \
+	sanitize-address sanitize-thread memcheck helgrind \
 	install install-core uninstall clean
 
 all:
@@ -61,6 +62,13 @@ model: emulator
 FUZZ_FLAGS ?= -- -detect_leaks=0 -len_control=0 -max_len=3300 -timeout=150 -rss_limit_mb=4096
 fuzz: emulator
 	cd fuzz && $(CARGO) +nightly fuzz run model $(FUZZ_FLAGS)
+
+# The C suite under AddressSanitizer with LeakSanitizer, ThreadSanitizer, and valgrind's memcheck and helgrind; flags for
+# ctest in SANITIZE_FLAGS. All but memcheck need a nightly toolchain with rust-src. They take long, and check does not
+# run them.
+memcheck: all core emulator
+sanitize-address sanitize-thread memcheck helgrind:
+	@sh scripts/sanitize.sh $(@:sanitize-%=%)
 
 header:
 	HEADER=rewrite $(CARGO) test --target-dir "$$TARGET" --package aml-dma-cuda --test header

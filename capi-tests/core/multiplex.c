@@ -200,8 +200,10 @@ TEST(an_operator_that_fails_is_believed)
 		struct plan plan = {f.args, 20, pieces};
 		REQUIRE_EQ(aml_dma_async_copy_custom(f.multiplexer, &req, at(to, 0), at(from, 0), in_pieces, &plan),
 			   -AML_EDOM);
+		REQUIRE_EQ(aml_dma_barrier(f.multiplexer), AML_SUCCESS); /* the pieces go to the same place again */
 		REQUIRE_EQ(aml_dma_async_copy_custom(f.multiplexer, NULL, at(to, 0), at(from, 0), in_pieces, &plan),
 			   -AML_EDOM);
+		REQUIRE_EQ(aml_dma_barrier(f.multiplexer), AML_SUCCESS);
 		REQUIRE(req == untouched);
 		REQUIRE_EQ(aml_dma_copy_custom(f.multiplexer, at(to, 0), at(from, 0), in_pieces, &plan), -AML_EDOM);
 		REQUIRE_EQ(aml_dma_barrier(f.multiplexer), AML_SUCCESS);
@@ -213,14 +215,14 @@ TEST(an_operator_that_fails_is_believed)
 	leave_device(0);
 }
 
-struct shared {
+struct share {
 	struct fixture *f;
 	char *from, *to;
 };
 
 static void *many(void *arg)
 {
-	const struct shared *s = arg;
+	const struct share *s = arg;
 	for (int i = 0; i < 10 * ROUND; i++)
 		REQUIRE_EQ(aml_dma_copy_custom(s->f->multiplexer, at(s->to, 0), at(s->from, 0), NULL, &s->f->args),
 			   AML_SUCCESS);
@@ -234,15 +236,21 @@ TEST(threads_share_the_turns)
 	pthread_t threads[THREADS];
 	use_device(0);
 	setup(&f);
-	struct shared s = {&f, memory_new(PINNED, PIECE), memory_new(DEVICE, PIECE)};
-	for (int i = 0; i < THREADS; i++)
-		REQUIRE(pthread_create(&threads[i], NULL, many, &s) == 0);
+	char *from = memory_new(PINNED, PIECE), *to = memory_new(DEVICE, THREADS * PIECE);
+	memory_fill(from, PIECE, 9);
+	struct share shares[THREADS];
+	for (int i = 0; i < THREADS; i++) {
+		shares[i] = (struct share){&f, from, to + i * PIECE};
+		REQUIRE(pthread_create(&threads[i], NULL, many, &shares[i]) == 0);
+	}
 	for (int i = 0; i < THREADS; i++)
 		REQUIRE(pthread_join(threads[i], NULL) == 0);
 	for (int i = 0; i < DMAS; i++)
 		REQUIRE_EQ(f.copies[i], THREADS * 10 * (i + 1));
-	memory_free(PINNED, s.from);
-	memory_free(DEVICE, s.to);
+	for (int i = 0; i < THREADS; i++)
+		REQUIRE(memory_holds(shares[i].to, PIECE, 9));
+	memory_free(PINNED, from);
+	memory_free(DEVICE, to);
 	teardown(&f);
 	leave_device(0);
 }

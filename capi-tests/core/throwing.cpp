@@ -110,6 +110,7 @@ TEST(an_exception_passes_the_multiplexer_which_gives_up_what_was_started)
 					aml_dma_async_copy_custom(d.multiplexer, &req, d.dst(), d.src(), throws_late, &d.args);
 				}) == "late");
 			REQUIRE(req == untouched);
+			REQUIRE_EQ(aml_dma_barrier(d.multiplexer), AML_SUCCESS); // what was started goes to the same place again
 		}
 		// An operator of one of the DMAs, two calls deep.
 		d.ops[1] = throws;
