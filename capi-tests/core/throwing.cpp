@@ -33,8 +33,10 @@ int throws(aml_layout *, const aml_layout *, void *)
 int throws_late(aml_layout *dst, const aml_layout *src, void *arg)
 {
 	guard here;
-	for (int i = 0; i < 2; i++)
-		REQUIRE_EQ(aml_dma_multiplex_copy_single(dst, src, arg), AML_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		auto *part = reinterpret_cast<aml_layout *>(reinterpret_cast<char *>(dst) + i * size);
+		REQUIRE_EQ(aml_dma_multiplex_copy_single(part, src, arg), AML_SUCCESS);
+	}
 	throw thrown("late");
 }
 
@@ -58,7 +60,7 @@ std::string what_is_thrown(Call call)
 
 struct two_dmas {
 	aml_dma *dmas[2] = {dma_new(cudaMemcpyDefault), dma_new(cudaMemcpyDefault)}, *multiplexer = nullptr;
-	char *from = static_cast<char *>(memory_new(PINNED, size)), *to = static_cast<char *>(memory_new(DEVICE, size));
+	char *from = static_cast<char *>(memory_new(PINNED, size)), *to = static_cast<char *>(memory_new(DEVICE, 2 * size));
 	aml_dma_operator ops[2] = {copies, copies};
 	aml_dma_multiplex_request_args args = {ops, nullptr};
 
@@ -118,6 +120,7 @@ TEST(an_exception_passes_the_multiplexer_which_gives_up_what_was_started)
 				for (int i = 0; i < 2; i++)
 					aml_dma_copy_custom(d.multiplexer, d.dst(), d.src(), nullptr, &d.args);
 			}) == "by an operator");
+		REQUIRE_EQ(aml_dma_barrier(d.multiplexer), AML_SUCCESS);
 		d.ops[1] = copies;
 		memory_fill(d.from, size, 2);
 		REQUIRE_EQ(aml_dma_copy_custom(d.multiplexer, d.dst(), d.src(), nullptr, &d.args), AML_SUCCESS);
