@@ -52,6 +52,7 @@ valgrind_with() {
 	launcher="$launcher;--suppressions=$checks/$tool.supp"
 	[ $# = 0 ] || launcher="$launcher;$*"
 	timeout=3000 watchdog=1500
+	export CUEMU_MEMORY=4294967296 # a device's; valgrind has little room for mappings
 }
 
 sanitizer='' runtime='' launcher='' timeout=600 watchdog=300
