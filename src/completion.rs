@@ -6,6 +6,7 @@
 //! that a request is waited for alone. A driver that cannot write words calls a function instead, as AML's own library
 //! does.
 
+use crate::duty::Holder;
 use crate::error::Result;
 use crate::marking::{self, DONE, When};
 use crate::patience::{Patience, asked_twice, await_stream};
@@ -104,14 +105,13 @@ pub fn before_long(state: &Arc<StreamState>) {
     marking::mark_left(state);
 }
 
-/// Marks what has lain still on a stream; `alone` says that no status word is to wait for another request. False when
-/// that has to be tried again.
-pub fn mark_stragglers(state: &Arc<StreamState>, alone: bool) -> bool {
+/// Marks what has lain still on a stream; see `marking::try_mark_all`. False when that has to be tried again.
+pub fn mark_stragglers(state: &Arc<StreamState>, who: Holder) -> bool {
     if state.is_closed() {
         return true;
     }
     match state.context.enter() {
-        Ok(_current) => marking::try_mark_all(state, alone),
+        Ok(_current) => marking::try_mark_all(state, who),
         Err(_) => !state.context.lives(),
     }
 }
@@ -144,7 +144,7 @@ fn await_done(request: &Request) -> Result<()> {
     let finished = Patience::looking().wait(
         || {
             if !request.is_handed() && !state.marking.is_busy() {
-                mark_stragglers(state, false); // it is one of them
+                mark_stragglers(state, Holder::Program); // it is one of them
             }
             request.is_done()
         },

@@ -2,12 +2,24 @@
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Whose thread has a duty.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Holder {
+    /// One of the program's.
+    Program = 1,
+    /// One of this library's, of which a program need not know.
+    Library = 2,
+}
+
+const FREE: u8 = 0;
 
 /// A value that one thread at a time works on.
 #[derive(Default)]
 pub struct Duty<T> {
-    taken: AtomicBool,
+    holder: AtomicU8,
     value: UnsafeCell<T>,
 }
 
@@ -15,20 +27,26 @@ pub struct Duty<T> {
 unsafe impl<T: Send> Sync for Duty<T> {}
 
 impl<T> Duty<T> {
-    /// Takes the duty, unless another thread has it.
+    /// Takes the duty for `who`, unless another thread has it: then says who that is.
     #[inline]
-    pub fn take(&self) -> Option<Taken<'_, T>> {
-        // Looked at first: threads that only look share the cache line.
-        let taken = self.is_taken() || self.taken.swap(true, Ordering::SeqCst);
-        if taken { None } else { Some(Taken(self)) }
+    pub fn take(&self, who: Holder) -> Result<Taken<'_, T>, Holder> {
+        let mut holder = self.holder.load(Ordering::Acquire); // threads that only look share the cache line
+        if holder == FREE {
+            let taken = self.holder.compare_exchange(FREE, who as u8, Ordering::SeqCst, Ordering::Acquire);
+            match taken {
+                Ok(_) => return Ok(Taken(self)),
+                Err(other) => holder = other,
+            }
+        }
+        Err(if holder == Holder::Library as u8 { Holder::Library } else { Holder::Program })
     }
 
     /// Takes the duty, once the thread that has it is done.
     pub fn take_in_turn(&self) -> Taken<'_, T> {
         loop {
-            match self.take() {
-                Some(taken) => return taken,
-                None => std::thread::yield_now(),
+            match self.take(Holder::Program) {
+                Ok(taken) => return taken,
+                Err(_) => std::thread::yield_now(),
             }
         }
     }
@@ -36,7 +54,7 @@ impl<T> Duty<T> {
     /// Whether a thread has the duty.
     #[inline]
     pub fn is_taken(&self) -> bool {
-        self.taken.load(Ordering::Acquire)
+        self.holder.load(Ordering::Acquire) != FREE
     }
 }
 
@@ -61,7 +79,7 @@ impl<T> DerefMut for Taken<'_, T> {
 
 impl<T> Drop for Taken<'_, T> {
     fn drop(&mut self) {
-        self.0.taken.store(false, Ordering::SeqCst);
+        self.0.holder.store(FREE, Ordering::SeqCst);
     }
 }
 
@@ -86,12 +104,14 @@ mod tests {
     #[test]
     fn one_thread_at_a_time_has_the_duty() {
         let duty = Duty::<usize>::default();
-        let taken = duty.take().expect("it is free");
-        assert!(duty.is_taken());
-        assert!(duty.take().is_none());
-        assert!(duty.is_taken(), "a thread that did not get it gave it up");
-        drop(taken);
-        assert!(!duty.is_taken());
+        for who in [Holder::Program, Holder::Library] {
+            let taken = duty.take(who).expect("it is free");
+            assert!(duty.is_taken());
+            assert_eq!(duty.take(Holder::Program).err(), Some(who));
+            assert!(duty.is_taken(), "a thread that did not get it gave it up");
+            drop(taken);
+            assert!(!duty.is_taken());
+        }
     }
 
     #[test]
@@ -102,9 +122,9 @@ mod tests {
             let member = || {
                 let mut other = 0;
                 for _ in 0..rounds {
-                    match duty.take() {
-                        Some(mut count) => *count += 1,
-                        None => other += 1,
+                    match duty.take(Holder::Program) {
+                        Ok(mut count) => *count += 1,
+                        Err(_) => other += 1,
                     }
                 }
                 for _ in 0..other {

@@ -6,7 +6,7 @@
 //! one write of all words in the stream itself, since threads that use one stream want few calls of the driver more
 //! than anything. What nobody comes back for, the straggler thread marks.
 
-use crate::duty::{Apart, Duty, Taken};
+use crate::duty::{Apart, Duty, Holder, Taken};
 use crate::error::{Error, Result};
 use crate::patience::{await_event, await_stream};
 use crate::request::{self, Mark, MarkList, MarkQueue};
@@ -125,7 +125,12 @@ pub fn mark(state: &Arc<StreamState>, mark: Mark, when: When) -> Result<()> {
     // A program may destroy a stream of its own once that is done, so there nothing may be left to do; and a write in
     // the legacy stream would wait for other streams.
     let duty = match when {
-        When::InBurst if state.is_owned() => marking.duty.take(),
+        When::InBurst if state.is_owned() => match marking.duty.take(Holder::Program) {
+            Ok(duty) => Some(duty),
+            // A program with one thread must not notice that there is another.
+            Err(Holder::Library) => Some(marking.duty.take_in_turn()),
+            Err(Holder::Program) => None,
+        },
         _ => Some(marking.duty.take_in_turn()),
     };
     let Some(mut duty) = duty else {
@@ -249,12 +254,12 @@ impl Drop for Written {
     }
 }
 
-/// Marks all that was left or recorded before, unless another thread has the duty. `alone` says that no status word is
-/// to wait for another request. Tells whether nothing is left.
-pub fn try_mark_all(state: &Arc<StreamState>, alone: bool) -> bool {
-    if let Some(mut duty) = state.marking.duty.take() {
+/// Marks all that was left or recorded before, unless another thread has the duty. The library's own thread lets no
+/// status word wait for another request. Tells whether nothing is left.
+pub fn try_mark_all(state: &Arc<StreamState>, who: Holder) -> bool {
+    if let Ok(mut duty) = state.marking.duty.take(who) {
         write_left(state, None);
-        submit_all(state, &mut duty, alone);
+        submit_all(state, &mut duty, who == Holder::Library);
         leave(state, duty);
     }
     state.marking.is_empty()

@@ -5,6 +5,7 @@
 //! a moment. It sleeps while there are none, and ends with the process.
 
 use crate::completion;
+use crate::duty::Holder;
 use crate::stream::StreamState;
 use crate::thread;
 use once_cell::sync::Lazy;
@@ -101,7 +102,7 @@ impl Watch {
             }
             for stream in &due {
                 stream.marking.unwatch();
-                if !completion::mark_stragglers(stream, true) {
+                if !completion::mark_stragglers(stream, Holder::Library) {
                     stream.marking.watch(stream);
                 }
             }
@@ -148,5 +149,5 @@ extern "C" fn at_exit() {
     }
     // Nobody comes after this.
     let left = std::mem::take(&mut *WATCH.streams());
-    left.iter().for_each(|watched| _ = completion::mark_stragglers(&watched.stream, true));
+    left.iter().for_each(|watched| _ = completion::mark_stragglers(&watched.stream, Holder::Library));
 }
