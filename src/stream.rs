@@ -215,8 +215,8 @@ fn state_of_other(stream: Stream, context: Context) -> Result<Arc<StreamState>> 
     let new = Arc::new(StreamState::new(stream, context, false));
     let (state, forgotten) = {
         let mut registry = registry();
+        registry.others.try_reserve(1)?; // first: what is forgotten must not go under the lock
         let forgotten = if registry.others.len() < REMEMBERED { Vec::new() } else { registry.forget_idle()? };
-        registry.others.try_reserve(1)?;
         (registry.others.entry((stream, context)).or_insert_with(|| new.clone()).clone(), forgotten)
     };
     drop((new, forgotten)); // outside of the lock: it calls the driver
@@ -242,16 +242,10 @@ impl Registry {
 /// Makes a stream in `context`, which is current, for the DMA whose data will lie at `data`.
 pub fn adopt(data: usize, stream: Stream, context: Context) -> Result<()> {
     let state = Arc::new(StreamState::new(stream, context, true));
-    let mut registry = registry();
-    let room = registry.own.try_reserve(1);
-    if room.is_ok() {
-        registry.own.insert(data, state.clone());
-    }
-    drop(registry);
-    if room.is_err() {
-        state.close()?; // with the stream
-    }
-    Ok(room?)
+    let mut registry = registry(); // on failure this goes first, and then the state with its stream
+    registry.own.try_reserve(1)?;
+    registry.own.insert(data, state);
+    Ok(())
 }
 
 /// Forgets the DMA whose data lies at `data`, and gives what was known of its stream.
