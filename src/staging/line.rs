@@ -93,6 +93,7 @@ impl Line {
     /// Queues what is in the buffer, and fills it while there is too little.
     unsafe fn send(&self) -> Result<()> {
         let (mut sent, mut filled) = (0, 0);
+        let mut turns = 0;
         while sent < self.count {
             filled += self.ready[filled..self.count].iter().take_while(|ready| ready.load(Ordering::Acquire)).count();
             let bytes = sent * self.chunk..self.route.size.min(filled * self.chunk);
@@ -102,7 +103,7 @@ impl Line {
                 sent = filled;
             // SAFETY: as for this function.
             } else if unsafe { self.fill_next() }.is_none() {
-                spin_loop(); // the others are at their last chunks
+                look_again(&mut turns); // the others are at their last chunks
             }
         }
         Ok(())
@@ -112,13 +113,12 @@ impl Line {
     unsafe fn empty_next(&self) -> Option<()> {
         let index = self.take()?;
         let bytes = self.range(index);
-        let mut turns = 0_u32;
+        let mut turns = 0;
         while self.arrived.load(Ordering::Acquire) < bytes.end {
             if self.failed.load(Ordering::Acquire) {
                 return None;
             }
-            turns += 1;
-            if turns % 1024 == 0 { std::thread::yield_now() } else { spin_loop() }
+            look_again(&mut turns);
         }
         // SAFETY: the bytes are in the buffer; the caller vouches for the destination.
         unsafe {
@@ -154,4 +154,10 @@ impl Line {
     fn noted(&self, outcome: Result<()>) -> Result<()> {
         outcome.inspect_err(|_| self.failed.store(true, Ordering::Release))
     }
+}
+
+/// Lets a moment pass: other threads may need the core for what this one waits for.
+fn look_again(turns: &mut u32) {
+    *turns = turns.wrapping_add(1);
+    if *turns % 1024 == 0 { std::thread::yield_now() } else { spin_loop() }
 }
