@@ -229,3 +229,32 @@ TEST(a_stream_that_stands_still_holds_up_no_other)
 	memory_free(DEVICE, other);
 	leave_device(0);
 }
+
+static int stop;
+
+static void *contexts_come_and_go(void *unused)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+		CUcontext context = create_context(0);
+		struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+		there_and_back(dma, MiB, 1);
+		dma_end(dma);
+		CUDA(cuCtxDestroy(context));
+	}
+	return unused;
+}
+
+TEST(a_context_that_goes_fails_no_copy_in_another)
+{
+	pthread_t thread;
+	allow_threads("3");
+	use_device(0);
+	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+	REQUIRE_EQ(pthread_create(&thread, NULL, contexts_come_and_go, NULL), 0);
+	for (unsigned i = 0; i < 300; i++)
+		there_and_back(dma, MiB + i, i + 2);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	REQUIRE_EQ(pthread_join(thread, NULL), 0);
+	dma_end(dma);
+	leave_device(0);
+}

@@ -172,7 +172,7 @@ impl Fence {
                 if let Some((of, event)) = before
                     && of.lives()
                 {
-                    event.destroy()?;
+                    let _ = event.destroy(); // its context may be going at this moment, and takes it along
                 }
                 let event = Event::new()?;
                 self.event = Some((context, event));
@@ -201,7 +201,10 @@ impl Fence {
         let is_gone = || !context.lives() && !context.lives();
         let late = Cell::new(false);
         let ask = || match event.is_done() {
-            Ok(false) => Ok(late.replace(is_late())),
+            Ok(false) => {
+                late.set(is_late());
+                Ok(late.get())
+            }
             Ok(true) => Ok(true),
             Err(_) if is_gone() => Ok(true),
             Err(error) => Err(error.into()),
