@@ -270,9 +270,9 @@ impl Drop for Reserved {
 
 /// Waits for one request, frees it, and sets `*req` to NULL. Later requests on the same stream need not be done.
 ///
-/// Nor need work that the program put on the stream by itself later, with one exception: where several threads make
-/// requests on one DMA of aml_dma_cuda_create() at the same time, a request for a small copy may have to wait for what
-/// was put on the stream directly before another thread saw to it, some microseconds later.
+/// Nor need work that the program put on the stream by itself later, with one exception: where other threads call
+/// functions of the same DMA of aml_dma_cuda_create() at the same time, a request for a small copy may have to wait for
+/// what was put on the stream directly before another thread saw to it, some microseconds later.
 ///
 /// @param data The state of the DMA that the request was made on, or another with the same stream.
 /// @param req The address of the pointer to the request.
