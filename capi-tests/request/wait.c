@@ -256,3 +256,26 @@ TEST(a_thread_is_not_cancelled_in_a_wait)
 	dma_end(waited);
 	end();
 }
+
+/* The library's own thread comes along at any moment; a program with one thread does not notice. */
+TEST(a_request_is_waited_for_alone_whenever_it_was_made)
+{
+	begin();
+	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+	for (int round = 0; round < 3000; round++) {
+		struct park park;
+		request *reqs[4];
+		for (int i = 0; i < 3; i++)
+			REQUIRE_EQ(start(data_of(dma), &reqs[i], to + i, from + i, 1), AML_SUCCESS);
+		for (volatile int turn = 0; turn < round % 100 * 1000; turn++)
+			;
+		REQUIRE_EQ(start(data_of(dma), &reqs[3], to + 3, from + 3, 1), AML_SUCCESS);
+		park_stream(&park, stream_of(dma));
+		for (int i = 4; i-- > 0;)
+			REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &reqs[i]), AML_SUCCESS);
+		park_release(&park);
+		REQUIRE_EQ(aml_dma_cuda_barrier(data_of(dma)), AML_SUCCESS);
+	}
+	dma_end(dma);
+	end();
+}
