@@ -6,6 +6,7 @@
 #include "layout.h"
 #include "memory.h"
 #include "test.h"
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -226,5 +227,43 @@ EMULATED_TEST(a_request_that_is_given_up_takes_no_other_along)
 			if (i != given_up)
 				REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &reqs[i]), AML_SUCCESS);
 	}
+	end();
+}
+
+static int stop;
+
+static void *wait_in_barriers(void *context)
+{
+	CUDA(cuCtxSetCurrent(context));
+	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE))
+		REQUIRE_EQ(aml_dma_cuda_barrier(data_of(dma)), AML_SUCCESS);
+	CUDA(cuCtxSetCurrent(NULL));
+	return NULL;
+}
+
+EMULATED_TEST(a_barrier_calls_no_later_request_done)
+{
+	static const char *const calls[] = {"cuStreamWriteValue32_v2", "cuStreamBatchMemOp_v2", "cuLaunchHostFunc"};
+	pthread_t thread;
+	CUcontext context;
+	begin();
+	for (int i = 0; i < 3; i++)
+		emulator()->fail(calls[i], 0, CUDA_ERROR_NOT_SUPPORTED);
+	memory_fill(device, SIZE, 2);
+	emulator()->set_delay(1000000);
+	CUDA(cuCtxGetCurrent(&context));
+	REQUIRE_EQ(pthread_create(&thread, NULL, wait_in_barriers, context), 0);
+	for (int round = 0; round < 300; round++) {
+		request *reqs[2];
+		memory_set(back, SIZE, 0);
+		REQUIRE_EQ(start(data_of(dma), &reqs[0], back, device, 1), AML_SUCCESS);
+		REQUIRE_EQ(start(data_of(dma), &reqs[1], back, device, SIZE), AML_SUCCESS);
+		REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &reqs[1]), AML_SUCCESS);
+		REQUIRE(memory_holds(back, SIZE, 2));
+		REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &reqs[0]), AML_SUCCESS);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	REQUIRE_EQ(pthread_join(thread, NULL), 0);
+	emulator()->set_delay(0);
 	end();
 }
