@@ -71,3 +71,37 @@ TEST(large_copies_at_the_end)
 	REQUIRE_EQ(ends(large_copies_too, 0, 0, 7), 7);
 	REQUIRE_EQ(ends(large_copies_too, 1, 0, 7), 7);
 }
+
+static request *burst[5];
+
+static void poll_all(void)
+{
+	for (int i = 0; i < 5; i++)
+		while (status_of(burst[i]) != DONE)
+			usleep(100);
+	_exit(12);
+}
+
+TEST(status_words_turn_also_when_the_process_ends)
+{
+	int code;
+	pid_t pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid == 0) {
+		use_device(0);
+		char *device = memory_new(DEVICE, 5), *host = memory_new(PINNED, 5);
+		memory_set(host, 5, 1);
+		atexit(poll_all); /* runs after the library's own handler, and before CUDA's */
+		dma = dma_new(cudaMemcpyDefault);
+		for (int round = 0; round < 2; round++) /* in the first one the library's thread starts */
+			for (int i = 0; i < 5; i++) {
+				if (round)
+					REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &burst[i]), AML_SUCCESS);
+				REQUIRE_EQ(start(data_of(dma), &burst[i], device + i, host + i, 1), AML_SUCCESS);
+			}
+		exit(11);
+	}
+	REQUIRE(waitpid(pid, &code, 0) == pid);
+	REQUIRE(WIFEXITED(code));
+	REQUIRE_EQ(WEXITSTATUS(code), 12);
+}
