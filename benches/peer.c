@@ -3,30 +3,20 @@
 #include "clock.h"
 #include "layout.h"
 #include "library.h"
+#include "try.h"
 #include <cuda.h>
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define DRIVER_CALLS(call)                                                                                     \
 	call(cuInit) call(cuDeviceGetCount) call(cuDeviceGetName) call(cuDeviceCanAccessPeer)                \
 	call(cuDevicePrimaryCtxRetain) call(cuCtxSetCurrent) call(cuCtxEnablePeerAccess) call(cuMemAlloc_v2) \
 	call(cuMemFree_v2) call(cuMemcpyHtoD_v2) call(cuMemcpyDtoH_v2) call(cuMemsetD8_v2) call(cuStreamCreate) \
-	call(cuStreamSynchronize) call(cuMemcpyPeerAsync)
+	call(cuStreamDestroy_v2) call(cuStreamSynchronize) call(cuMemcpyPeerAsync)
 
 #define DECLARE(name) __typeof__(name) *name##_;
 static struct {
 	DRIVER_CALLS(DECLARE)
 } cuda;
-
-#define TRY(call)                                                                                \
-	do {                                                                                     \
-		int error_ = (call);                                                             \
-		if (error_) {                                                                    \
-			fprintf(stderr, "%s:%d: %s answers %d\n", __FILE__, __LINE__, #call, error_); \
-			exit(1);                                                                 \
-		}                                                                                \
-	} while (0)
 
 enum way { RAW, DENSE, LAYOUT, WAYS };
 enum { ROUNDS = 7, PATTERN = 4096 };
@@ -73,6 +63,16 @@ static void lane_open(struct lane *lane, CUcontext *contexts, int from, size_t l
 		TRY(cuda.cuMemcpyHtoD_v2_(lane->src + at, pattern, PATTERN));
 	TRY(cuda.cuStreamCreate_(&lane->stream, CU_STREAM_NON_BLOCKING));
 	TRY(library.create(&lane->dma, 3 /* device to device */));
+}
+
+static void lane_close(struct lane *lane)
+{
+	TRY(library.destroy(&lane->dma));
+	TRY(cuda.cuCtxSetCurrent_(lane->from));
+	TRY(cuda.cuStreamDestroy_v2_(lane->stream));
+	TRY(cuda.cuMemFree_v2_(lane->src));
+	TRY(cuda.cuCtxSetCurrent_(lane->to));
+	TRY(cuda.cuMemFree_v2_(lane->dst));
 }
 
 static void lane_start(struct lane *lane, enum way way, size_t bytes)
@@ -199,6 +199,6 @@ int main(int argc, char **argv)
 	if (can[0] && can[1])
 		table("access enabled by the program", largest);
 	for (int from = 0; from < 2; from++)
-		TRY(library.destroy(&lanes[from].dma));
+		lane_close(&lanes[from]);
 	return 0;
 }

@@ -5,20 +5,12 @@
 #include "gpu.h"
 #include "layout.h"
 #include "library.h"
+#include "try.h"
 
 static struct library library;
 static struct aml_dma *dma;
 static void *stream;
 static char *src, *dst, *host;
-
-#define TRY(call)                                                                                \
-	do {                                                                                     \
-		int error_ = (call);                                                             \
-		if (error_) {                                                                    \
-			fprintf(stderr, "%s:%d: %s answers %d\n", __FILE__, __LINE__, #call, error_); \
-			exit(1);                                                                 \
-		}                                                                                \
-	} while (0)
 
 /* A layout of any steps over up to three dimensions. */
 static void describe(struct plain_layout *layout, char *memory, size_t element, size_t ndims, const size_t *dims,
