@@ -51,7 +51,7 @@ impl Diary {
 
 /// Does again what was written down.
 fn replay(path: &str) {
-    let text = std::fs::read_to_string(path).expect("the file can be read");
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("MODEL_REPLAY={path}: {error}"));
     for line in text.lines() {
         let digits = |at| u8::from_str_radix(line.get(at..at + 2)?, 16).ok();
         let bytes: Vec<u8> = (0..line.len()).step_by(2).map_while(digits).collect();
