@@ -43,6 +43,12 @@ struct Slot {
     state: Option<Arc<StreamState>>,
     /// Stays with the slot, and with the context of its pool.
     event: Option<Event>,
+    progress: Progress,
+}
+
+/// What changes while one thread owns a request and another marks it. Of a slot that others may know, this alone or a
+/// single field is borrowed: a reference to all of it would say that the rest stands still.
+struct Progress {
     /// Next in a list: of free slots, of condemned ones, or of those that wait to be recorded or marked.
     next: AtomicPtr<Slot>,
     handover: AtomicU8,
@@ -50,6 +56,17 @@ struct Slot {
     recorded: AtomicBool,
     /// Whether the status word is not to wait for those of other requests.
     alone: AtomicBool,
+}
+
+impl Progress {
+    /// That of a slot.
+    ///
+    /// # Safety
+    /// The slot's memory stays as long as the reference does.
+    unsafe fn of<'a>(slot: NonNull<Slot>) -> &'a Progress {
+        // SAFETY: the caller vouches for the slot, and all in here are atomics.
+        unsafe { &(*slot.as_ptr()).progress }
+    }
 }
 
 const _: () = assert!(size_of::<Slot>() == 128);
@@ -77,9 +94,9 @@ impl Request {
         self.0.as_ptr().cast()
     }
 
-    fn slot(&self) -> &Slot {
-        // SAFETY: slots outlive requests, and are changed through atomics alone while a request is owned.
-        unsafe { self.0.as_ref() }
+    fn progress(&self) -> &Progress {
+        // SAFETY: slots outlive requests.
+        unsafe { Progress::of(self.0) }
     }
 
     fn status(&self) -> &AtomicI32 {
@@ -100,40 +117,42 @@ impl Request {
 
     /// Whether the request was made through `data`, or through another with the same stream.
     pub fn was_made_by(&self, data: usize, stream: usize) -> bool {
-        let slot = self.slot();
-        slot.data == data || slot.stream == stream
+        let slot = self.0.as_ptr();
+        // SAFETY: slots outlive requests, and these fields do not change while a request is owned.
+        unsafe { (*slot).data == data || (*slot).stream == stream }
     }
 
     /// Where the request was queued.
     pub fn stream_state(&self) -> &Arc<StreamState> {
-        self.slot().state.as_ref().expect("a request has a stream")
+        // SAFETY: slots outlive requests, and whoever else marks it does not look at this field.
+        unsafe { &(*self.0.as_ptr()).state }.as_ref().expect("a request has a stream")
     }
 
     /// The same, taken away: the request is about to be given back.
     pub fn take_stream_state(&mut self) -> Arc<StreamState> {
         // SAFETY: the request is owned, and whoever still marks it does not look at this field.
-        unsafe { self.0.as_mut() }.state.take().expect("a request has a stream")
+        unsafe { &mut (*self.0.as_ptr()).state }.take().expect("a request has a stream")
     }
 
     /// The event behind the copy, where there is one.
     pub fn event(&self) -> Option<Event> {
-        let slot = self.slot();
-        if slot.recorded.load(Ordering::Acquire) { slot.event } else { None }
+        // SAFETY: the event of a slot that is recorded does not change while the request is owned.
+        self.progress().recorded.load(Ordering::Acquire).then(|| unsafe { (*self.0.as_ptr()).event }).flatten()
     }
 
     /// Whether the status word was refused.
     pub fn is_refused(&self) -> bool {
-        self.slot().handover.load(Ordering::Acquire) == Handover::Refused as u8
+        self.progress().handover.load(Ordering::Acquire) == Handover::Refused as u8
     }
 
     /// Whether nobody needs the request any more to have its status word written.
     pub fn is_handed(&self) -> bool {
-        self.slot().handover.load(Ordering::Acquire) != Handover::Promised as u8
+        self.progress().handover.load(Ordering::Acquire) != Handover::Promised as u8
     }
 
     /// Says that the status word will not be written.
     pub fn refuse(&self) {
-        self.slot().handover.store(Handover::Refused as u8, Ordering::Release);
+        self.progress().handover.store(Handover::Refused as u8, Ordering::Release);
     }
 
     /// A second name for the request, for those who mark it.
@@ -177,24 +196,24 @@ impl Mark {
             None => *own.insert(Event::new()?),
         };
         event.record(stream)?;
-        self.request_view(|request| request.slot().recorded.store(true, Ordering::Release));
+        self.request_view(|request| request.progress().recorded.store(true, Ordering::Release));
         Ok(())
     }
 
     /// Says whether the status word is not to wait for those of other requests.
     pub fn set_alone(self, alone: bool) {
-        self.request_view(|request| request.slot().alone.store(alone, Ordering::Relaxed));
+        self.request_view(|request| request.progress().alone.store(alone, Ordering::Relaxed));
     }
 
     /// Whether it is not to wait for them.
     pub fn is_alone(self) -> bool {
-        self.request_view(|request| request.slot().alone.load(Ordering::Relaxed))
+        self.request_view(|request| request.progress().alone.load(Ordering::Relaxed))
     }
 
     /// Says that the request was taken out of the list. Until its status word was written or refused, its slot is
     /// kept even when the request is given up.
     pub fn hand(self) {
-        self.request_view(|request| request.slot().handover.store(Handover::Handed as u8, Ordering::Release));
+        self.request_view(|request| request.progress().handover.store(Handover::Handed as u8, Ordering::Release));
     }
 
     /// See `Request::refuse`.
@@ -208,11 +227,11 @@ impl Mark {
     }
 
     fn next(self) -> *mut Slot {
-        self.request_view(|request| request.slot().next.load(Ordering::Relaxed))
+        self.request_view(|request| request.progress().next.load(Ordering::Relaxed))
     }
 
     fn set_next(self, next: *mut Slot) {
-        self.request_view(|request| request.slot().next.store(next, Ordering::Relaxed));
+        self.request_view(|request| request.progress().next.store(next, Ordering::Relaxed));
     }
 
     fn request_view<T>(self, look: impl FnOnce(&Request) -> T) -> T {

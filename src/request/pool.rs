@@ -1,7 +1,7 @@
 //! The memory that requests lie in. Slots come in slabs that are registered with CUDA, so that the device can write
 //! status words; free ones lie at hand on shelves, so that threads need not wait for each other.
 
-use super::{Handover, PENDING, Request, Slot};
+use super::{Handover, PENDING, Progress, Request, Slot};
 use crate::duty::Apart;
 use crate::error::{Error, Result};
 use crate::stream::StreamState;
@@ -57,7 +57,7 @@ impl List {
 
     fn push(&mut self, slot: NonNull<Slot>) {
         // SAFETY: the slot is owned by whoever calls.
-        unsafe { slot.as_ref() }.next.store(self.first, Ordering::Relaxed);
+        unsafe { Progress::of(slot) }.next.store(self.first, Ordering::Relaxed);
         if self.first.is_null() {
             self.last = slot.as_ptr();
         }
@@ -70,8 +70,8 @@ impl List {
         let Some(last) = NonNull::new(self.last).filter(|_| self.len > 0) else { return self.push(slot) };
         // SAFETY: the slot is owned by whoever calls, and the last one is in the list, so it is ours.
         unsafe {
-            slot.as_ref().next.store(ptr::null_mut(), Ordering::Relaxed);
-            last.as_ref().next.store(slot.as_ptr(), Ordering::Relaxed);
+            Progress::of(slot).next.store(ptr::null_mut(), Ordering::Relaxed);
+            Progress::of(last).next.store(slot.as_ptr(), Ordering::Relaxed);
         }
         self.last = slot.as_ptr();
         self.len += 1;
@@ -80,7 +80,7 @@ impl List {
     fn pop(&mut self) -> Option<NonNull<Slot>> {
         let slot = NonNull::new(self.first)?;
         // SAFETY: the slot is in the list, so it is ours.
-        self.first = unsafe { slot.as_ref() }.next.load(Ordering::Relaxed);
+        self.first = unsafe { Progress::of(slot) }.next.load(Ordering::Relaxed);
         self.len -= 1;
         Some(slot)
     }
@@ -147,18 +147,18 @@ impl Pool {
             slot.data = data;
             slot.stream = state.stream.raw() as usize;
             slot.state = Some(state);
-            *slot.recorded.get_mut() = false;
-            *slot.alone.get_mut() = false;
-            *slot.handover.get_mut() = Handover::Promised as u8;
+            *slot.progress.recorded.get_mut() = false;
+            *slot.progress.alone.get_mut() = false;
+            *slot.progress.handover.get_mut() = Handover::Promised as u8;
         }
         Ok(Request(slot))
     }
 
     /// Takes a request back. `settled` says that its status word was written, or never will be.
     pub fn recycle(&self, request: Request, settled: bool) {
-        let mut slot = request.0;
+        let slot = request.0;
         // SAFETY: the request is owned, and whoever still marks it does not look at this field.
-        drop(unsafe { slot.as_mut() }.state.take());
+        drop(unsafe { &mut (*slot.as_ptr()).state }.take());
         if !settled {
             self.store().condemned.append(slot);
             return;
