@@ -118,13 +118,19 @@ EMULATED_TEST(a_request_whose_word_cannot_be_written_is_still_waited_for)
 	end();
 }
 
+/* Each way to turn a status word, from now on. */
+static void refuse_words(void)
+{
+	emulator()->fail("cuStreamWriteValue32_v2", 0, CUDA_ERROR_NOT_SUPPORTED);
+	emulator()->fail("cuStreamBatchMemOp_v2", 0, CUDA_ERROR_NOT_SUPPORTED);
+	emulator()->fail("cuLaunchHostFunc", 0, CUDA_ERROR_NOT_SUPPORTED);
+}
+
 EMULATED_TEST(a_barrier_marks_requests_whose_word_cannot_be_written)
 {
-	static const char *const calls[] = {"cuStreamWriteValue32_v2", "cuStreamBatchMemOp_v2", "cuLaunchHostFunc"};
 	request *reqs[20];
 	begin();
-	for (int i = 0; i < 3; i++)
-		emulator()->fail(calls[i], 0, CUDA_ERROR_NOT_SUPPORTED);
+	refuse_words();
 	for (int k = 0; k < 20; k++)
 		REQUIRE_EQ(start(data_of(dma), &reqs[k], device, host, SIZE), AML_SUCCESS);
 	REQUIRE_EQ(aml_dma_cuda_barrier(data_of(dma)), AML_SUCCESS);
@@ -243,12 +249,10 @@ static void *wait_in_barriers(void *context)
 
 EMULATED_TEST(a_barrier_calls_no_later_request_done)
 {
-	static const char *const calls[] = {"cuStreamWriteValue32_v2", "cuStreamBatchMemOp_v2", "cuLaunchHostFunc"};
 	pthread_t thread;
 	CUcontext context;
 	begin();
-	for (int i = 0; i < 3; i++)
-		emulator()->fail(calls[i], 0, CUDA_ERROR_NOT_SUPPORTED);
+	refuse_words();
 	memory_fill(device, SIZE, 2);
 	emulator()->set_delay(1000000);
 	CUDA(cuCtxGetCurrent(&context));
