@@ -28,10 +28,12 @@ pub struct aml_dma_cuda_data {
     pub kind: cudaMemcpyKind,
 }
 
-/// The public part of a request.
+/// The public part of a request, which a `struct aml_dma_request *` of this DMA points to.
 #[repr(C)]
 pub struct aml_dma_cuda_request {
-    /// One of the three states; turns to DONE by itself.
+    /// One of the three states; turns to DONE by itself. Another thread or the device writes it, so a program
+    /// reads it as an atomic (`__atomic_load_n(&request->status, __ATOMIC_ACQUIRE)`), and never writes it. What was copied
+    /// is seen by whoever saw DONE.
     pub status: c_int,
     /// A mutex for the program's use; the library does not take it.
     pub lock: pthread_mutex_t,

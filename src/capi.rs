@@ -104,7 +104,7 @@ pub unsafe extern "C" fn aml_dma_cuda_destroy(dma: *mut *mut aml_dma) -> c_int {
 /// @param op_arg Passed on to the operator as the field `op_arg`.
 /// @return `AML_SUCCESS`; `-AML_EINVAL` when `data`, `dest` or `src` is NULL; `-AML_ENOMEM` when memory ran out;
 /// `-AML_FAILURE` when CUDA failed; whatever else the operator returned. A copy that was queued before the failure is
-/// over when the error returns, except when it is the operator's own.
+/// over when the error returns, except when it is the operator's own, or when CUDA fails to wait for it as well.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn aml_dma_cuda_request_create(
     data: *mut aml_dma_data,

@@ -329,11 +329,13 @@ struct aml_dma {
 #define AML_DMA_CUDA_REQUEST_STATUS_DONE 2
 
 /**
- * The public part of a request.
+ * The public part of a request, which a `struct aml_dma_request *` of this DMA points to.
  */
 struct aml_dma_cuda_request {
         /**
-         * One of the three states; turns to DONE by itself.
+         * One of the three states; turns to DONE by itself. Another thread or the device writes it, so a program
+         * reads it as an atomic (`__atomic_load_n(&request->status, __ATOMIC_ACQUIRE)`), and never writes it. What was copied
+         * is seen by whoever saw DONE.
          */
         int status;
         /**
@@ -429,7 +431,7 @@ int aml_dma_cuda_destroy(struct aml_dma **dma);
  * @param op_arg Passed on to the operator as the field `op_arg`.
  * @return `AML_SUCCESS`; `-AML_EINVAL` when `data`, `dest` or `src` is NULL; `-AML_ENOMEM` when memory ran out;
  * `-AML_FAILURE` when CUDA failed; whatever else the operator returned. A copy that was queued before the failure is
- * over when the error returns, except when it is the operator's own.
+ * over when the error returns, except when it is the operator's own, or when CUDA fails to wait for it as well.
  */
 int aml_dma_cuda_request_create(struct aml_dma_data *data,
                                 struct aml_dma_request **req,
