@@ -17,6 +17,9 @@ mod completion;
 mod context;
 mod copy;
 mod dma;
+#[cfg(miri)]
+#[path = "miri/driver.rs"]
+mod driver;
 mod duty;
 mod error;
 mod few;
@@ -34,4 +37,5 @@ pub mod statics;
 mod straggler;
 mod stream;
 mod strided;
+#[cfg_attr(miri, path = "miri/thread.rs")]
 mod thread;
