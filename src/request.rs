@@ -4,6 +4,8 @@
 
 mod list;
 mod pool;
+#[cfg(test)]
+pub mod tests;
 
 pub use list::{MarkList, MarkQueue};
 pub use pool::Pool;

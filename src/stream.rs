@@ -35,7 +35,8 @@ pub struct StreamState {
 }
 
 impl StreamState {
-    fn new(stream: Stream, context: Context, owned: bool) -> StreamState {
+    /// What is known of a stream of `context`; `owned` where this library made it.
+    pub fn new(stream: Stream, context: Context, owned: bool) -> StreamState {
         StreamState {
             stream,
             context,

@@ -1,5 +1,8 @@
 //! Lists of requests that are to be marked, linked through the requests themselves: they cost no memory.
 
+#[cfg(test)]
+mod tests;
+
 use super::{Mark, Slot};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};

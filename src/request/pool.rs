@@ -1,6 +1,9 @@
 //! The memory that requests lie in. Slots come in slabs that are registered with CUDA, so that the device can write
 //! status words; free ones lie at hand on shelves, so that threads need not wait for each other.
 
+#[cfg(test)]
+mod tests;
+
 use super::{Handover, PENDING, Progress, Request, Slot};
 use crate::duty::Apart;
 use crate::error::{Error, Result};
@@ -99,8 +102,8 @@ const SHELVES: usize = 16;
 /// So many slots go between a shelf and the store at a time; a shelf holds up to twice as many.
 const LOT: usize = 32;
 
-const FIRST_SLAB: usize = 2048; // enough for all shelves
-const LARGEST_SLAB: usize = 8192;
+const FIRST_SLAB: usize = if cfg!(miri) { 256 } else { 2048 }; // enough for all shelves
+const LARGEST_SLAB: usize = if cfg!(miri) { 512 } else { 8192 };
 
 impl Pool {
     /// The requests of `context`; memory comes with the first.
