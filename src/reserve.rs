@@ -113,3 +113,60 @@ unsafe impl GlobalAlloc for WithReserve {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reserve of the test's own.
+    fn reserve() -> Reserve {
+        Reserve { pieces: [const { Piece(UnsafeCell::new([0; SIZE])) }; COUNT], used: AtomicU64::new(0) }
+    }
+
+    #[test]
+    fn it_gives_each_piece_once_and_none_that_is_too_small() {
+        let reserve = Box::new(reserve());
+        let layout = Layout::from_size_align(SIZE, 128).unwrap();
+        for _ in 0..2 {
+            let pieces: Vec<_> = (0..COUNT).map(|_| reserve.take(layout)).collect();
+            for (index, &piece) in pieces.iter().enumerate() {
+                assert!(piece as usize % layout.align() == 0 && reserve.index_of(piece) == Some(index));
+                // SAFETY: a piece is ours, and this large.
+                unsafe { piece.write_bytes(index as u8, SIZE) };
+            }
+            // SAFETY: it was just written.
+            assert!((0..COUNT).all(|index| unsafe { pieces[index].add(SIZE - 1).read() } == index as u8));
+            assert!(reserve.take(layout).is_null(), "there are no more");
+            (0..COUNT).for_each(|index| reserve.give_back(index));
+        }
+        for (size, align) in [(SIZE + 1, 1), (1, 256)] {
+            assert!(reserve.take(Layout::from_size_align(size, align).unwrap()).is_null());
+        }
+        assert_eq!(reserve.index_of((&raw const layout).cast_mut().cast()), None);
+    }
+
+    #[test]
+    fn no_two_threads_have_the_same_piece() {
+        let reserve = reserve();
+        let layout = Layout::new::<[u64; 8]>();
+        let rounds = if cfg!(miri) { 50 } else { 10_000 };
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let reserve = &reserve;
+                scope.spawn(move || {
+                    for _ in 0..rounds {
+                        let piece = reserve.take(layout).cast::<[u64; 8]>();
+                        // SAFETY: a piece is this thread's until it is given back.
+                        unsafe {
+                            piece.write([thread; 8]);
+                            std::thread::yield_now();
+                            assert_eq!(piece.read(), [thread; 8]);
+                        }
+                        reserve.give_back(reserve.index_of(piece.cast()).expect("it is one"));
+                    }
+                });
+            }
+        });
+        assert_eq!(reserve.used.into_inner(), 0);
+    }
+}
