@@ -6,6 +6,9 @@
 //! that a request is waited for alone. A driver that cannot write words calls a function instead, as AML's own library
 //! does.
 
+#[cfg(all(test, miri))]
+mod tests;
+
 use crate::duty::Holder;
 use crate::error::Result;
 use crate::marking::{self, DONE, When};

@@ -10,6 +10,8 @@ mod arena;
 mod crew;
 mod desks;
 mod line;
+#[cfg(all(test, miri))]
+mod tests;
 
 use crate::completion::drain;
 use crate::error::Result;
