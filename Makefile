@@ -13,7 +13,7 @@ export PREFIX LIBDIR INCLUDEDIR DESTDIR TARGET
 BUILD = $(CARGO) build --release --target-dir "$$TARGET"
 
 .PHONY: all core emulator demo check lint suite examples model fuzz header bench bench-instructions gpu-bundle \
-	sanitize-address sanitize-thread memcheck helgrind \
+	sanitize-address sanitize-thread memcheck helgrind miri \
 	install install-core uninstall clean
 
 all:
@@ -69,6 +69,11 @@ fuzz: emulator
 memcheck: all core emulator
 sanitize-address sanitize-thread memcheck helgrind:
 	@sh scripts/sanitize.sh $(@:sanitize-%=%)
+
+# The unit tests under Miri, those with threads in MIRI_SEEDS more orders of events; a part of them by name in MIRI_FLAGS.
+# Needs a nightly toolchain with miri and rust-src, and some minutes.
+miri:
+	@sh scripts/miri.sh
 
 header:
 	HEADER=rewrite $(CARGO) test --target-dir "$$TARGET" --package aml-dma-cuda --test header

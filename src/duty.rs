@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn nothing_is_lost_where_many_take_it() {
         let duty = Duty::<usize>::default();
-        let rounds = 10_000;
+        let rounds = if cfg!(miri) { 100 } else { 10_000 };
         std::thread::scope(|scope| {
             let member = || {
                 let mut other = 0;

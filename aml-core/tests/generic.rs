@@ -100,6 +100,7 @@ unsafe extern "C-unwind" fn operator(_: *mut aml_layout, _: *const aml_layout, _
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a function has many addresses there")]
 fn a_copy_is_a_request_and_a_wait() {
     let record = with_dma(FULL, Record::default(), |dma| {
         // SAFETY: the recording DMA dereferences nothing.
@@ -131,6 +132,7 @@ fn a_copy_that_fails_in_the_wait_says_so() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs a FILE")]
 fn the_other_calls_reach_their_operation() {
     let record = with_dma(FULL, Record::default(), |dma| {
         let mut req = null_mut();
@@ -178,6 +180,7 @@ fn missing_pointers_are_refused_before_the_operation() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs a FILE")]
 fn a_dma_that_lacks_an_operation_is_told_so() {
     with_dma(EMPTY, Record::default(), |dma| {
         let mut req = 0x99 as *mut aml_dma_request;

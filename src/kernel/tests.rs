@@ -53,6 +53,7 @@ fn more_axes_or_tiles_than_can_be_counted_are_left_to_the_driver() {
 
 /// The text as it is for each size, with nothing left to be filled in.
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes there, and is about text alone")]
 fn the_text_is_complete() {
     for word in [1, 2, 4, 8, 16] {
         let text = text(word).unwrap();
@@ -107,6 +108,9 @@ fn check(pair: &Pair, dst: &[isize], src: &[isize], shift: usize) {
     assert!(expected == found, "{job:?}");
 }
 
+/// The longest side of a transposed plane.
+const LONGEST: usize = if cfg!(miri) { 8 } else { 80 };
+
 proptest! {
     #![proptest_config(config())]
 
@@ -126,7 +130,7 @@ proptest! {
 
     #[test]
     fn transpositions_of_every_shape_are_copied_by_blocks(
-        rows in 1..80usize, columns in 1..80usize, planes in 1..4usize, element_size in 1..20usize,
+        rows in 1..LONGEST, columns in 1..LONGEST, planes in 1..4usize, element_size in 1..20usize,
     ) {
         let dims = vec![rows, columns, planes];
         let e = element_size as isize;

@@ -183,7 +183,8 @@ pub fn sliced() -> impl Strategy<Value = (Dense, Slice)> {
 
 /// Runs `test` on random values; one that panics is made as small as can be and shown.
 pub fn holds<S: Strategy>(values: S, test: impl Fn(S::Value)) {
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    let cases = if cfg!(miri) { 1 } else { ProptestConfig::default().cases };
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let result = TestRunner::new(config).run(&values, |value| {
         test(value);
         Ok(())
