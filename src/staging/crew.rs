@@ -136,3 +136,29 @@ impl Drop for Leave {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::yield_now;
+
+    #[test]
+    fn nobody_has_the_work_any_more_when_it_returns() {
+        for _ in 0..20 {
+            let (begun, ended) = (AtomicU32::new(0), AtomicU32::new(0));
+            let own = || {
+                while begun.load(Ordering::Relaxed) == 0 {
+                    yield_now();
+                }
+                7
+            };
+            let outcome = Crew::run(3, own, &|place| {
+                assert!((1..3).contains(&place));
+                begun.fetch_add(1, Ordering::Relaxed);
+                (0..20).for_each(|_| yield_now());
+                ended.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!((outcome, begun.into_inner()), (7, ended.into_inner()));
+        }
+    }
+}
