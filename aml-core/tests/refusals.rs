@@ -65,7 +65,13 @@ fn a_dense_layout_lies_within_the_address_space() {
     ] {
         assert_eq!(create(memory, 0, 2, &dims, &stride, &pitch), Err(-AML_EINVAL), "{dims:?}");
     }
-    // More numbers than an address space holds, and more than memory does: refused before any is read.
+}
+
+/// More numbers than an address space holds, and more than memory does: refused before any is read.
+#[test]
+#[cfg_attr(miri, ignore = "a slice of so many numbers must not even be made")]
+fn more_dimensions_than_there_can_be_are_refused() {
+    let memory = 0x1000 as *mut c_void;
     let (mut made, dims) = (null_mut(), [1usize]);
     for (ndims, error) in [(usize::MAX, -AML_EINVAL), (1 << 58, -AML_ENOMEM)] {
         // SAFETY: one number is there, and none is read.
