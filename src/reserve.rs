@@ -149,7 +149,7 @@ mod tests {
     fn no_two_threads_have_the_same_piece() {
         let reserve = reserve();
         let layout = Layout::new::<[u64; 8]>();
-        let rounds = if cfg!(miri) { 50 } else { 10_000 };
+        let rounds = if cfg!(miri) { 50 } else { 1_000 };
         std::thread::scope(|scope| {
             for thread in 0..3 {
                 let reserve = &reserve;
