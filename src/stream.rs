@@ -1,15 +1,17 @@
 //! What the library remembers of a stream: its context, its requests that wait to be marked, and the side stream that
 //! marks them. Nothing of it hides in the program's structs, so it is found again by the stream's handle.
 
+mod cache;
+
 use crate::abi::cudaStream_t;
 use crate::context::context_of;
 use crate::duty::Apart;
 use crate::error::{Error, Result};
 use crate::marking::Marking;
 use crate::request::Pool;
+use cache::Cached;
 use cuda_driver::{Context, Stream};
 use once_cell::sync::{Lazy, OnceCell};
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -152,18 +154,6 @@ fn pool_of(context: Context) -> Arc<Pool> {
     })
 }
 
-struct Cached {
-    generation: u64,
-    data: usize,
-    stream: Stream,
-    context: Option<Context>,
-    state: Arc<StreamState>,
-}
-
-thread_local! {
-    static CACHE: RefCell<Option<Cached>> = const { RefCell::new(None) };
-}
-
 /// The stream of a DMA. The legacy stream has two handles, but there is one of it.
 ///
 /// # Safety
@@ -181,14 +171,12 @@ pub unsafe fn of_handle(handle: cudaStream_t) -> Stream {
 pub unsafe fn state_of(data: usize, stream: Stream) -> Result<Arc<StreamState>> {
     let generation = GENERATION.load(Ordering::Acquire);
     let cached = |context: Option<Context>| {
-        CACHE.try_with(|cache| {
-            let cache = cache.try_borrow().ok()?;
-            let entry = cache.as_ref()?;
+        cache::look(|entry| {
             let same = entry.generation == generation && entry.stream == stream && entry.context == context;
             (same && (context.is_some() || entry.data == data)).then(|| entry.state.clone())
         })
     };
-    if let Ok(Some(state)) = cached(None) {
+    if let Some(state) = cached(None) {
         return Ok(state);
     }
     let own = registry().own.get(&data).filter(|state| state.stream == stream).cloned();
@@ -198,14 +186,12 @@ pub unsafe fn state_of(data: usize, stream: Stream) -> Result<Arc<StreamState>> 
             // SAFETY: the stream is not ours, so the caller vouches for it.
             let context = unsafe { context_of(stream) }?;
             match cached(Some(context)) {
-                Ok(Some(state)) => return Ok(state),
-                _ => (state_of_other(stream, context)?, Some(context)),
+                Some(state) => return Ok(state),
+                None => (state_of_other(stream, context)?, Some(context)),
             }
         }
     };
-    let entry = Cached { generation, data, stream, context, state: state.clone() };
-    let before = CACHE.try_with(|cache| cache.try_borrow_mut().ok().and_then(|mut cache| cache.replace(entry)));
-    drop(before); // outside of the borrow: it may be the last to know a stream
+    drop(cache::keep(Cached { generation, data, stream, context, state: state.clone() }));
     Ok(state)
 }
 
@@ -253,6 +239,6 @@ pub fn adopt(data: usize, stream: Stream, context: Context) -> Result<()> {
 pub fn release(data: usize) -> Result<Arc<StreamState>> {
     let state = registry().own.remove(&data).ok_or(Error::Invalid)?;
     GENERATION.fetch_add(1, Ordering::AcqRel);
-    let _ = CACHE.try_with(|cache| cache.try_borrow_mut().ok().and_then(|mut cache| cache.take())).map(drop);
+    drop(cache::take());
     Ok(state)
 }

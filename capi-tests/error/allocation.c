@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,15 +16,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static uintptr_t library_begin, library_end;
+/* Where the code of a library lies. */
+struct code {
+	const char *name;
+	uintptr_t begin, end;
+};
+
+static struct code library = {"libaml_dma_cuda", 0, 0}, c_library = {"libc.so", 0, 0};
 static long countdown; /* the call that fails when it gets to 0; negative: none does */
 static int failed;
+static __thread int starved; /* calls that come from the C library itself fail on this thread */
 
-/* Whether the call that returns to `caller` comes from the library and has to fail. */
+/* Whether the call that returns to `caller` has to fail. */
 static int strikes(const void *caller)
 {
 	uintptr_t address = (uintptr_t)caller;
-	if (address < library_begin || address >= library_end || __atomic_load_n(&countdown, __ATOMIC_RELAXED) < 0)
+	if (starved && address >= c_library.begin && address < c_library.end)
+		return 1;
+	if (address < library.begin || address >= library.end || __atomic_load_n(&countdown, __ATOMIC_RELAXED) < 0)
 		return 0;
 	if (__atomic_fetch_sub(&countdown, 1, __ATOMIC_RELAXED) != 0)
 		return 0;
@@ -60,17 +70,24 @@ void *mmap64(void *address, size_t size, int access, int flags, int file, off_t 
 }
 #endif
 
-static int find_library(struct dl_phdr_info *info, size_t size, void *unused)
+static int look(struct dl_phdr_info *object, size_t size, void *wanted)
 {
-	(void)size, (void)unused;
-	if (!strstr(info->dlpi_name, "libaml_dma_cuda"))
+	struct code *code = wanted;
+	(void)size;
+	if (!strstr(object->dlpi_name, code->name))
 		return 0;
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X) {
-			library_begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-			library_end = library_begin + info->dlpi_phdr[i].p_memsz;
+	for (int i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_LOAD && object->dlpi_phdr[i].p_flags & PF_X) {
+			code->begin = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
+			code->end = code->begin + object->dlpi_phdr[i].p_memsz;
 		}
 	return 1;
+}
+
+static void find(struct code *code)
+{
+	dl_iterate_phdr(look, code);
+	REQUIRE(code->end > code->begin);
 }
 
 enum { SIZE = 3000, LARGE = (2 << 20) + 5, COUNT = 30 };
@@ -112,8 +129,7 @@ EMULATED_TEST(an_allocation_that_fails_is_answered)
 #ifdef __SANITIZE_ADDRESS__
 	test_skip("the sanitizer has its own allocator");
 #endif
-	dl_iterate_phdr(find_library, NULL);
-	REQUIRE(library_end > library_begin);
+	find(&library);
 	countdown = -1;
 	for (long nth = 0;; nth++) {
 		int status;
@@ -139,4 +155,34 @@ EMULATED_TEST(an_allocation_that_fails_is_answered)
 			exit(1);
 		}
 	}
+}
+
+static void *first_calls(void *dma)
+{
+	request *req;
+	use_device(0);
+	starved = 1;
+	int code = documented(start(data_of(dma), &req, to, from, 1));
+	documented(aml_dma_cuda_barrier(data_of(dma)));
+	starved = 0;
+	if (!code)
+		REQUIRE_EQ(aml_dma_cuda_request_wait(data_of(dma), &req), AML_SUCCESS);
+	leave_device(0);
+	return NULL;
+}
+
+/* The C library ends a process where it has no memory to note that a thread's destructor is to be called. */
+EMULATED_TEST(a_new_thread_needs_no_memory_of_the_c_library)
+{
+#ifdef __SANITIZE_ADDRESS__
+	test_skip("the sanitizer has its own allocator");
+#endif
+	pthread_t thread;
+	find(&c_library);
+	countdown = -1;
+	struct aml_dma *dma = dma_new(cudaMemcpyDefault);
+	REQUIRE_EQ(copy(data_of(dma), to, from, SIZE), AML_SUCCESS);
+	REQUIRE_EQ(pthread_create(&thread, NULL, first_calls, dma), 0);
+	REQUIRE_EQ(pthread_join(thread, NULL), 0);
+	dma_end(dma);
 }
