@@ -1,5 +1,6 @@
 //! A lock that nobody sleeps on: whoever finds it taken leaves what there is to do to the thread that has it.
 
+use crate::thread;
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -43,11 +44,13 @@ impl<T> Duty<T> {
 
     /// Takes the duty, once the thread that has it is done.
     pub fn take_in_turn(&self) -> Taken<'_, T> {
+        let mut turn = 0;
         loop {
             match self.take(Holder::Program) {
                 Ok(taken) => return taken,
-                Err(_) => std::thread::yield_now(),
+                Err(_) => thread::give_way(turn),
             }
+            turn = turn.wrapping_add(1);
         }
     }
 
@@ -100,6 +103,7 @@ impl<T> Deref for Apart<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicI32;
 
     #[test]
     fn one_thread_at_a_time_has_the_duty() {
@@ -112,6 +116,41 @@ mod tests {
             drop(taken);
             assert!(!duty.is_taken());
         }
+    }
+
+    /// Else a thread of real-time priority would keep the one that has it from its core.
+    #[test]
+    #[cfg_attr(miri, ignore = "there are no priorities")]
+    fn a_thread_that_waits_for_it_sleeps_now_and_then() {
+        let duty = Duty::<usize>::default();
+        let waiter = AtomicI32::new(0);
+        let sleeps = || {
+            let status = std::fs::read_to_string(format!("/proc/self/task/{}/status", waiter.load(Ordering::Relaxed)));
+            let line = status
+                .ok()?
+                .lines()
+                .find_map(|line| Some(line.strip_prefix("voluntary_ctxt_switches:")?.trim().parse()));
+            line?.ok()
+        };
+        let slept = std::thread::scope(|scope| {
+            let taken = duty.take(Holder::Program).expect("it is free");
+            scope.spawn(|| {
+                // SAFETY: no pointers.
+                waiter.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+                drop(duty.take_in_turn());
+            });
+            let mut slept = false;
+            for _ in 0..30_000 {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                slept = slept || sleeps().is_some_and(|count: u64| count > 5);
+                if slept {
+                    break;
+                }
+            }
+            drop(taken);
+            slept
+        });
+        assert!(slept, "it spins");
     }
 
     #[test]

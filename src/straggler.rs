@@ -144,8 +144,10 @@ extern "C" fn at_exit() {
         return; // a forked child has no such thread
     }
     WATCH.ending.store(true, Ordering::SeqCst);
+    let mut turn = 0_u32;
     while WATCH.busy.load(Ordering::SeqCst) {
-        std::thread::yield_now();
+        thread::give_way(turn);
+        turn = turn.wrapping_add(1);
     }
     // Nobody comes after this.
     let left = std::mem::take(&mut *WATCH.streams());

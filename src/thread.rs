@@ -89,6 +89,13 @@ pub fn nap(time: Duration) {
     unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, ptr::null_mut::<libc::timespec>()) };
 }
 
+/// Lets other threads run, in turn `turn` of a loop that waits for one of them. Now and then it sleeps: a thread of
+/// real-time priority yields to none without, and would wait for ever for one that is to run on its core.
+pub fn give_way(turn: u32) {
+    const MOMENT: Duration = Duration::from_micros(50);
+    if turn % 256 == 255 { nap(MOMENT) } else { std::thread::yield_now() }
+}
+
 /// Sleeps until `wake`, unless `word` is another than `seen` already. May return early.
 pub fn sleep_on(word: &AtomicU32, seen: u32) {
     let no_timeout = std::ptr::null::<libc::timespec>();

@@ -18,6 +18,11 @@ pub fn nap(time: Duration) {
     std::thread::sleep(time);
 }
 
+/// Lets other threads run.
+pub fn give_way(_turn: u32) {
+    std::thread::yield_now();
+}
+
 /// Sleeps until `wake`, unless `word` is another than `seen` already. May return early.
 pub fn sleep_on(word: &AtomicU32, seen: u32) {
     let (operation, no_timeout) = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, std::ptr::null::<libc::timespec>());

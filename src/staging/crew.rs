@@ -130,9 +130,11 @@ impl Drop for Leave {
         state.work = None;
         drop(state);
         // They are at their last chunk.
+        let mut turn = 0_u32;
         while CREW.busy.load(Ordering::Acquire) > 0 {
             (0..32).for_each(|_| spin_loop());
-            std::thread::yield_now();
+            thread::give_way(turn);
+            turn = turn.wrapping_add(1);
         }
     }
 }

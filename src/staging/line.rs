@@ -5,6 +5,7 @@ use super::arena::Fence;
 use super::crew::Crew;
 use super::{Direction, Route};
 use crate::error::Result;
+use crate::thread;
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::ptr::copy_nonoverlapping;
@@ -159,5 +160,5 @@ impl Line {
 /// Lets a moment pass: other threads may need the core for what this one waits for.
 fn look_again(turns: &mut u32) {
     *turns = turns.wrapping_add(1);
-    if *turns % 1024 == 0 { std::thread::yield_now() } else { spin_loop() }
+    if *turns % 1024 == 0 { thread::give_way(*turns / 1024) } else { spin_loop() }
 }
