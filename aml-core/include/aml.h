@@ -194,9 +194,9 @@ void *aml_layout_deref(const struct aml_layout *layout, const size_t *coords);
 
 /**
  * Address of an element, as aml_layout_deref(), and NULL where a coordinate is not below its dimension.
- * @param layout The layout.
+ * @param layout The layout. More than 32 dimensions need memory.
  * @param coords One coordinate a dimension, in user order.
- * @return The address, or NULL.
+ * @return The address, or NULL; also where memory runs out.
  */
 void *aml_layout_deref_safe(const struct aml_layout *layout, const size_t *coords);
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod cuda;
 pub(crate) mod linux;
+mod mapped;
 
 use crate::errors::refuse;
 use aml_abi::{AML_EINVAL, AML_ENOTSUP, AML_SUCCESS, aml_area, aml_area_data, aml_area_mmap_options, aml_area_ops};

@@ -90,16 +90,32 @@ pub unsafe extern "C" fn aml_layout_deref_native(layout: *const aml_layout, coor
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aml_layout_deref_safe(layout: *const aml_layout, coords: *const usize) -> *mut c_void {
     // SAFETY: the caller's promise.
-    let Ok(dims) = (unsafe { dims_of(layout, |ops| ops.dims) }) else {
-        return ptr::null_mut();
-    };
-    // SAFETY: the caller's promise, one number for each of `dims`.
-    let below = |(i, dim): (usize, &usize)| unsafe { *coords.add(i) } < *dim;
-    if coords.is_null() || !dims.iter().enumerate().all(below) {
-        return ptr::null_mut();
+    match unsafe { within(layout, coords) } {
+        // SAFETY: the caller's promise.
+        Ok(true) => unsafe { aml_layout_deref(layout, coords) },
+        _ => ptr::null_mut(),
     }
+}
+
+/// Whether there are coordinates, and each is below its dimension, in user order.
+///
+/// # Safety
+/// As [`aml_layout_deref_safe`].
+unsafe fn within(layout: *const aml_layout, coords: *const usize) -> Result<bool, c_int> {
     // SAFETY: the caller's promise.
-    unsafe { aml_layout_deref(layout, coords) }
+    let ((ndims, dims), data) = unsafe { find(layout, |ops| ops.ndims.zip(ops.dims)) }?;
+    // SAFETY: the operation belongs to this state.
+    let ndims = unsafe { ndims(data) };
+    // As many as layouts have need no memory.
+    let mut few = [0; 32];
+    let mut many = numbers(if ndims <= few.len() { 0 } else { ndims }, 0)?;
+    let sizes = few.get_mut(..ndims).unwrap_or(&mut many);
+    // SAFETY: the operation belongs to this state; there is room for `ndims` numbers.
+    match unsafe { dims(data, sizes.as_mut_ptr()) } {
+        // SAFETY: the caller's promise, one number for each of `sizes`.
+        0 => Ok(!coords.is_null() && sizes.iter().enumerate().all(|(i, size)| unsafe { *coords.add(i) } < *size)),
+        error => Err(error),
+    }
 }
 
 /// Address of the memory below a layout.

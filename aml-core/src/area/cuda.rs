@@ -1,6 +1,7 @@
 //! The CUDA area: memory of a device, managed memory, page-locked host memory, or the program's own made reachable.
 //! Contexts are entered for one call and left again; a device that is named means its primary context.
 
+use super::mapped::{Room, forget, take};
 use crate::errors::refuse;
 use crate::text::write_line;
 use aml_abi::{
@@ -11,9 +12,7 @@ use cuda_driver::{
     Code, Context, Device, Entered, Error, HostMemory, Registration, device, primary_context, ready, runtime_device,
 };
 use libc::{FILE, c_char, c_int, c_void};
-use std::collections::BTreeMap;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Device memory.
 pub const AML_AREA_CUDA_FLAG_DEFAULT: c_int = 0;
@@ -71,13 +70,6 @@ pub static mut aml_area_cuda_unified: aml_area =
 static mut DEVICE_DATA: aml_area_cuda_data = aml_area_cuda_data { flags: AML_AREA_CUDA_FLAG_DEFAULT, device: CURRENT };
 static mut UNIFIED_DATA: aml_area_cuda_data =
     aml_area_cuda_data { flags: AML_AREA_CUDA_FLAG_ALLOC_UNIFIED, device: CURRENT };
-
-/// The program's own memory that is mapped: its address on the device, and on the host.
-static MAPPED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
-
-fn mapped() -> MutexGuard<'static, BTreeMap<usize, usize>> {
-    MAPPED.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The driver's answer as an error number of AML.
 fn code(error: Error) -> c_int {
@@ -199,11 +191,12 @@ unsafe fn map(flags: c_int, size: usize, own: *mut c_void) -> Result<*mut c_void
     const PORTABLE: u32 = 1;
     const DEVICEMAP: u32 = 2;
     if !own.is_null() {
+        let room = Room::keep().map_err(|_| Error::new("memory of the host", Code::OUT_OF_MEMORY))?;
         // SAFETY: the caller's promise.
         let registration = unsafe { Registration::new(own, size) }?;
         return match registration.device_pointer() {
             Ok(device) => {
-                mapped().insert(device as usize, registration.into_raw() as usize);
+                room.fill(device as usize, registration.into_raw() as usize);
                 Ok(device as *mut c_void)
             }
             Err(error) => {
@@ -217,7 +210,7 @@ unsafe fn map(flags: c_int, size: usize, own: *mut c_void) -> Result<*mut c_void
         let reached = if flags & AML_AREA_CUDA_FLAG_ALLOC_MAPPED != 0 { DEVICEMAP } else { 0 };
         let memory = HostMemory::allocate_with(size, portable | reached)?.into_raw();
         // What was mapped here before went with its context, without our hearing of it.
-        mapped().remove(&(memory as usize));
+        forget(memory as usize);
         return Ok(memory);
     }
     let pointer = if flags & AML_AREA_CUDA_FLAG_ALLOC_UNIFIED != 0 {
@@ -257,15 +250,13 @@ pub unsafe extern "C" fn aml_area_cuda_munmap(
 /// # Safety
 /// `ptr` is no longer used.
 unsafe fn unmap(flags: c_int, ptr: *mut c_void) -> Result<(), Error> {
-    let own = if flags & AML_AREA_CUDA_FLAG_ALLOC_MAPPED != 0 { mapped().remove(&(ptr as usize)) } else { None };
-    // SAFETY: the caller's promise.
-    unsafe {
-        match own {
-            Some(own) => Registration::end_raw(own as *mut c_void),
-            None if flags & HOST != 0 => HostMemory::free_raw(ptr),
-            None => device::free(ptr as u64),
-        }
+    let own = if flags & AML_AREA_CUDA_FLAG_ALLOC_MAPPED != 0 { take(ptr as usize) } else { None };
+    if let Some((own, _room)) = own {
+        // SAFETY: the caller's promise.
+        return unsafe { Registration::end_raw(own as *mut c_void) };
     }
+    // SAFETY: the caller's promise.
+    unsafe { if flags & HOST != 0 { HostMemory::free_raw(ptr) } else { device::free(ptr as u64) } }
 }
 
 /// Makes the context of a device current; for -1 leaves the current one, or takes that which the runtime would use.
@@ -308,11 +299,18 @@ unsafe extern "C" fn fprintf(data: *const aml_area_data, stream: *mut FILE, pref
         () if has(AML_AREA_CUDA_FLAG_ALLOC_HOST) => "page-locked host memory",
         () => "device memory",
     };
-    let place = match data.device {
-        CURRENT => "the current device".to_owned(),
-        device => format!("device {device}"),
-    };
-    let text = format!("area-cuda: {memory} of {place}, flags {:#x}", data.flags);
+    let flags = data.flags;
     // SAFETY: the caller's promise.
-    unsafe { write_line(stream, prefix, text) }
+    unsafe {
+        match data.device {
+            CURRENT => {
+                let text = format_args!("area-cuda: {memory} of the current device, flags {flags:#x}");
+                write_line(stream, prefix, text)
+            }
+            device => {
+                let text = format_args!("area-cuda: {memory} of device {device}, flags {flags:#x}");
+                write_line(stream, prefix, text)
+            }
+        }
+    }
 }

@@ -58,5 +58,5 @@ unsafe extern "C" fn munmap(_data: *const aml_area_data, ptr: *mut c_void, size:
 /// `stream` is an open stream, `prefix` NULL or a C string.
 unsafe extern "C" fn fprintf(_data: *const aml_area_data, stream: *mut FILE, prefix: *const c_char) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { write_line(stream, prefix, "area-linux: anonymous private pages".into()) }
+    unsafe { write_line(stream, prefix, format_args!("area-linux: anonymous private pages")) }
 }

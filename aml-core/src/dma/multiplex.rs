@@ -439,7 +439,7 @@ unsafe extern "C" fn fprintf(dma: *const aml_dma_data, stream: *mut FILE, prefix
     // SAFETY: the caller's promise; the struct says how long its arrays are.
     unsafe {
         let weights = slice::from_raw_parts((*data).weights, (*data).count);
-        match write_line(stream, prefix, format!("dma-multiplex: weights {weights:?}")) {
+        match write_line(stream, prefix, format_args!("dma-multiplex: weights {weights:?}")) {
             AML_SUCCESS => for_each(dma, |dma| aml_dma_fprintf(stream, prefix, dma)),
             error => error,
         }

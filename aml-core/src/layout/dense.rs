@@ -240,7 +240,7 @@ unsafe extern "C" fn fprintf<const ROW: bool>(
         return -AML_EINVAL;
     };
     let order = if ROW { "row major" } else { "column major" };
-    let text = format!(
+    let text = format_args!(
         "layout-dense: {order}, at {ptr:p}, native dims {:?}, stride {:?}, cpitch {:?}",
         shape.dims, shape.stride, shape.cpitch
     );
