@@ -434,3 +434,26 @@ EMULATED_TEST(what_fails_in_mapping_leaves_nothing)
 	}
 	free(own);
 }
+
+EMULATED_TEST(what_fails_in_unmapping_stays_mapped)
+{
+	use_device(0);
+	struct counts before = counts_now();
+	char *own = malloc(SIZE);
+	struct aml_area *area = area_new(-1, AML_AREA_CUDA_FLAG_ALLOC_MAPPED);
+	options opts = {-1, own};
+	void *memory = map(area, SIZE, &opts);
+	REQUIRE(memory);
+	for (int i = 0; i < 2; i++) {
+		emulator()->fail("cuMemHostUnregister", 1, CUDA_ERROR_UNKNOWN);
+		REQUIRE_EQ(aml_area_munmap(area, memory, SIZE), -AML_FAILURE);
+		REQUIRE_EQ(emulator()->fail_pending(), 0);
+		refused(area, SIZE, &opts, AML_EBUSY);
+	}
+	REQUIRE_EQ(aml_area_munmap(area, memory, SIZE), AML_SUCCESS);
+	counts_require_same(before, "after unmapping");
+	REQUIRE_EQ(aml_area_munmap(area, memory, SIZE), -AML_EINVAL);
+	aml_area_cuda_destroy(&area);
+	free(own);
+	leave_device(0);
+}

@@ -251,9 +251,13 @@ pub unsafe extern "C" fn aml_area_cuda_munmap(
 /// `ptr` is no longer used.
 unsafe fn unmap(flags: c_int, ptr: *mut c_void) -> Result<(), Error> {
     let own = if flags & AML_AREA_CUDA_FLAG_ALLOC_MAPPED != 0 { take(ptr as usize) } else { None };
-    if let Some((own, _room)) = own {
+    if let Some((own, room)) = own {
         // SAFETY: the caller's promise.
-        return unsafe { Registration::end_raw(own as *mut c_void) };
+        let ended = unsafe { Registration::end_raw(own as *mut c_void) };
+        if ended.is_err() {
+            room.fill(ptr as usize, own); // Still mapped: the caller may try again.
+        }
+        return ended;
     }
     // SAFETY: the caller's promise.
     unsafe { if flags & HOST != 0 { HostMemory::free_raw(ptr) } else { device::free(ptr as u64) } }
