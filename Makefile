@@ -3,8 +3,9 @@
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
-LIBDIR ?= $(PREFIX)/lib
-INCLUDEDIR ?= $(PREFIX)/include
+# Below PREFIX, where they are relative: lib and include, where they are not given.
+LIBDIR ?=
+INCLUDEDIR ?=
 DESTDIR ?=
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 # Given to cargo, too, so that a target directory of the user's configuration does not hide what was built.

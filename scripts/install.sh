@@ -1,9 +1,11 @@
 #!/bin/sh
 # usage: install.sh TARGET library|core|uninstall VERSION
-# Installs one of the two libraries, or removes both, below PREFIX, LIBDIR and INCLUDEDIR inside DESTDIR.
+# Installs one of the two libraries, or removes both, below PREFIX, LIBDIR and INCLUDEDIR inside DESTDIR. A relative
+# PREFIX is below the current directory, the other two are below PREFIX.
 set -eu
 target=$1 what=$2 version=$3
 prefix=${PREFIX:-/usr/local}
+case $prefix in /*) ;; *) prefix=$(realpath -m -s "$(pwd -P)/$prefix") ;; esac
 absolute() { case $1 in /*) printf %s "$1" ;; *) printf %s "$prefix/$1" ;; esac; }
 libdir=$(absolute "${LIBDIR:-lib}")
 includedir=$(absolute "${INCLUDEDIR:-include}")
