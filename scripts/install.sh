@@ -62,9 +62,10 @@ add() {
 	[ -e "$template" ] || template=aml-core/$name.pc.in
 	fill "$template" "$root$libdir/pkgconfig/$name.pc" \
 		"$(blank "$prefix")" "$(blank "$(within "$libdir")")" "$(blank "$(within "$own")")"
-	# The CMake package finds the headers from where it lies itself, so a staged or moved tree works as it is.
+	# The CMake package finds the headers from where it lies itself, so a staged or moved tree works as it is. Links of
+	# this machine say nothing about the one where it will be.
 	cmake=$libdir/cmake/$package
-	fill cmake/Config.cmake.in "$root$cmake/${package}Config.cmake" "" "" "$(realpath -m --relative-to="$cmake" "$own")"
+	fill cmake/Config.cmake.in "$root$cmake/${package}Config.cmake" "" "" "$(realpath -m -s --relative-to="$cmake" "$own")"
 	fill cmake/ConfigVersion.cmake.in "$root$cmake/${package}ConfigVersion.cmake" "" "" ""
 }
 

@@ -1,4 +1,4 @@
-# Where an installation may be: below the current directory, where PREFIX is relative.
+# Where an installation may be: below the current directory, where PREFIX is relative, and behind links.
 . "$TOP/capi-tests/install/support.sh"
 place=$(cd "$(mktemp -d)" && pwd -P)
 trap 'rm -rf "$place"' EXIT
@@ -24,3 +24,9 @@ into install PREFIX=./b/../c/ LIBDIR=lib/here INCLUDEDIR="$place/d"
 [ -e "$(package c/lib/here)" ] || fail "a relative LIBDIR is below PREFIX: $(find . -name '*Config.cmake')"
 [ -e d/aml-dma-cuda/aml/dma/cuda.h ] || fail "an absolute INCLUDEDIR counts as it is"
 grep -qx "prefix=$place/c" c/lib/here/pkgconfig/aml-dma-cuda.pc || fail "the prefix is written in the shortest way"
+
+mkdir -p "$place/far/away/from/here" "$place/linked"
+ln -s "$place/far/away/from/here" "$place/linked/lib"
+into install PREFIX="$place/linked"
+cmake -S "$HERE/programs" -B "$place/program" -DAmlDmaCuda_DIR="$place/linked/lib/cmake/AmlDmaCuda" >"$place/log" 2>&1 ||
+	{ cat "$place/log"; fail "CMake finds what lies behind a link"; }
