@@ -3,6 +3,7 @@
 # Installs one of the two libraries, or removes both, below PREFIX, LIBDIR and INCLUDEDIR inside DESTDIR. A relative
 # PREFIX is below the current directory, the other two are below PREFIX.
 set -eu
+umask 022 # what is installed is for everybody
 target=$1 what=$2 version=$3
 prefix=${PREFIX:-/usr/local}
 case $prefix in /*) ;; *) prefix=$(realpath -m -s "$(pwd -P)/$prefix") ;; esac

@@ -1,4 +1,5 @@
-# Where an installation may be: below the current directory, where PREFIX is relative, and behind links.
+# Where an installation may be: below the current directory, where PREFIX is relative, behind links, and for all users,
+# whatever the umask of the one who installs.
 . "$TOP/capi-tests/install/support.sh"
 place=$(cd "$(mktemp -d)" && pwd -P)
 trap 'rm -rf "$place"' EXIT
@@ -30,3 +31,9 @@ ln -s "$place/far/away/from/here" "$place/linked/lib"
 into install PREFIX="$place/linked"
 cmake -S "$HERE/programs" -B "$place/program" -DAmlDmaCuda_DIR="$place/linked/lib/cmake/AmlDmaCuda" >"$place/log" 2>&1 ||
 	{ cat "$place/log"; fail "CMake finds what lies behind a link"; }
+
+(umask 077 && into install install-core PREFIX="$place/private")
+closed=$(find "$place/private" ! -type l ! -perm -044)
+[ -z "$closed" ] || fail "others cannot read $closed"
+closed=$(find "$place/private" -type d ! -perm -055)
+[ -z "$closed" ] || fail "others cannot enter $closed"
