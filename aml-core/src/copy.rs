@@ -30,6 +30,9 @@ pub unsafe extern "C" fn aml_copy_layout_transform_generic(
 /// # Safety
 /// As [`aml_copy_layout_transform_generic`].
 unsafe fn transform(dst: *const aml_layout, src: *const aml_layout, target_dims: *const usize) -> Result<(), c_int> {
+    // Pointers first: a missing one counts for more than a lacking operation of the other.
+    // SAFETY: the caller's promise.
+    unsafe { (find(dst, |_| Some(()))?, find(src, |_| Some(()))?) };
     let operations = |ops: &aml_layout_ops| ops.deref.zip(ops.element_size);
     // SAFETY: the caller's promise.
     let (((dst_deref, dst_size), to), ((src_deref, src_size), from)) =

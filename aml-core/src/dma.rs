@@ -59,9 +59,11 @@ pub unsafe extern "C-unwind" fn aml_dma_async_copy_custom(
     op: aml_dma_operator,
     op_arg: *mut c_void,
 ) -> c_int {
+    if dest.is_null() || src.is_null() {
+        return -AML_EINVAL;
+    }
     // SAFETY: the caller's promise.
     match unsafe { find(dma, |ops| ops.create_request) } {
-        Ok(_) if dest.is_null() || src.is_null() => -AML_EINVAL,
         // SAFETY: the operation belongs to this state; the rest is the caller's promise.
         Ok((create, data)) => unsafe { create(data, req, dest, src, op, op_arg) },
         Err(error) => error,
@@ -74,9 +76,11 @@ pub unsafe extern "C-unwind" fn aml_dma_async_copy_custom(
 /// `dma` is NULL or a valid DMA, `req` NULL or the address of a request of it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aml_dma_wait(dma: *mut aml_dma, req: *mut *mut aml_dma_request) -> c_int {
+    if req.is_null() {
+        return -AML_EINVAL;
+    }
     // SAFETY: the caller's promise.
     match unsafe { find(dma, |ops| ops.wait_request) } {
-        Ok(_) if req.is_null() => -AML_EINVAL,
         // SAFETY: the operation belongs to this state; the rest is the caller's promise.
         Ok((wait, data)) => unsafe { wait(data, req) },
         Err(error) => error,
@@ -89,9 +93,11 @@ pub unsafe extern "C" fn aml_dma_wait(dma: *mut aml_dma, req: *mut *mut aml_dma_
 /// `dma` is NULL or a valid DMA, `req` NULL or the address of a request of it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aml_dma_cancel(dma: *mut aml_dma, req: *mut *mut aml_dma_request) -> c_int {
+    if req.is_null() {
+        return -AML_EINVAL;
+    }
     // SAFETY: the caller's promise.
     match unsafe { find(dma, |ops| ops.destroy_request) } {
-        Ok(_) if req.is_null() => -AML_EINVAL,
         // SAFETY: the operation belongs to this state; the rest is the caller's promise.
         Ok((destroy, data)) => unsafe { destroy(data, req) },
         Err(error) => error,

@@ -180,9 +180,11 @@ pub unsafe extern "C" fn aml_layout_element_size(layout: *const aml_layout) -> u
 /// `layout` is NULL or a valid layout, `dims` NULL or room for one number a dimension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aml_layout_dims(layout: *const aml_layout, dims: *mut usize) -> c_int {
+    if dims.is_null() {
+        return -AML_EINVAL;
+    }
     // SAFETY: the caller's promise.
     match unsafe { find(layout, |ops| ops.dims) } {
-        Ok(_) if dims.is_null() => -AML_EINVAL,
         // SAFETY: the operation belongs to this state; the rest is the caller's promise.
         Ok((store, data)) => unsafe { store(data, dims) },
         Err(error) => error,
@@ -195,9 +197,11 @@ pub unsafe extern "C" fn aml_layout_dims(layout: *const aml_layout, dims: *mut u
 /// `layout` is NULL or a valid layout, `dims` NULL or room for one number a dimension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aml_layout_dims_native(layout: *const aml_layout, dims: *mut usize) -> c_int {
+    if dims.is_null() {
+        return -AML_EINVAL;
+    }
     // SAFETY: the caller's promise.
     match unsafe { find(layout, |ops| ops.dims_native) } {
-        Ok(_) if dims.is_null() => -AML_EINVAL,
         // SAFETY: the operation belongs to this state; the rest is the caller's promise.
         Ok((store, data)) => unsafe { store(data, dims) },
         Err(error) => error,
@@ -215,9 +219,11 @@ pub unsafe extern "C" fn aml_layout_reshape(
     ndims: usize,
     dims: *const usize,
 ) -> c_int {
+    if output.is_null() || ndims == 0 || dims.is_null() {
+        return -AML_EINVAL;
+    }
     // SAFETY: the caller's promise.
     match unsafe { find(layout, |ops| ops.reshape) } {
-        Ok(_) if output.is_null() || ndims == 0 || dims.is_null() => -AML_EINVAL,
         // SAFETY: the operation belongs to this state; the rest is the caller's promise.
         Ok((reshape, data)) => unsafe { reshape(data, output, ndims, dims) },
         Err(error) => error,
@@ -272,11 +278,11 @@ unsafe fn checked_slice(
     dims: *const usize,
     strides: *const usize,
 ) -> Result<(), c_int> {
-    // SAFETY: the caller's promise.
-    let (slice, data) = unsafe { find(layout, |ops| if native { ops.slice_native } else { ops.slice }) }?;
     if output.is_null() || dims.is_null() {
         return Err(-AML_EINVAL);
     }
+    // SAFETY: the caller's promise.
+    let (slice, data) = unsafe { find(layout, |ops| if native { ops.slice_native } else { ops.slice }) }?;
     // SAFETY: the caller's promise.
     let whole = unsafe { dims_of(layout, |ops| if native { ops.dims_native } else { ops.dims }) }?;
     // Other implementations may expect all three arrays, and may not look at the bounds.
@@ -339,9 +345,11 @@ pub unsafe extern "C" fn aml_layout_duplicate(
     out: *mut *mut aml_layout,
     ptr: *mut c_void,
 ) -> c_int {
+    if out.is_null() {
+        return -AML_EINVAL;
+    }
     // SAFETY: the caller's promise.
     match unsafe { find(src, |ops| ops.duplicate) } {
-        Ok(_) if out.is_null() => -AML_EINVAL,
         // SAFETY: the operation belongs to this layout.
         Ok((duplicate, _)) => unsafe { duplicate(src, out, ptr) },
         Err(error) => error,

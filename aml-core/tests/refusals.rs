@@ -1,6 +1,9 @@
 //! Bad input: each call with each pointer missing, and numbers that make no sense. A code, and nothing else happens.
 
-use aml_abi::{AML_EINVAL, AML_ENOMEM, AML_ENOTSUP, AML_SUCCESS, aml_area, aml_area_ops, aml_layout, aml_layout_ops};
+use aml_abi::{
+    AML_EINVAL, AML_ENOMEM, AML_ENOTSUP, AML_SUCCESS, aml_area, aml_area_ops, aml_dma, aml_dma_ops, aml_layout,
+    aml_layout_ops,
+};
 use aml_core::*;
 use libc::c_void;
 use std::ptr::{null, null_mut};
@@ -182,4 +185,35 @@ fn a_table_that_lacks_an_operation_is_told_so() {
         assert_eq!(aml_errno.load(Relaxed), AML_ENOTSUP);
         assert_eq!(aml_area_munmap(&bare, 0x1000 as *mut c_void, 1), -AML_ENOTSUP);
     }
+}
+
+#[test]
+fn a_missing_pointer_counts_for_more_than_a_lacking_operation() {
+    // SAFETY: tables may be all NULL.
+    let (mut ops, mut dma_ops): (aml_layout_ops, aml_dma_ops) = unsafe { std::mem::zeroed() };
+    let mut layout = aml_layout { ops: &mut ops, data: null_mut() };
+    let mut dma = aml_dma { ops: &mut dma_ops, data: null_mut() };
+    let (bare, dma) = (&raw mut layout, &raw mut dma);
+    let (mut out, mut numbers) = (null_mut(), [1usize; 2]);
+    // SAFETY: none of the operations exists, and NULL is refused.
+    unsafe {
+        let n = numbers.as_mut_ptr();
+        assert_eq!(aml_layout_dims(bare, null_mut()), -AML_EINVAL);
+        assert_eq!(aml_layout_dims_native(bare, null_mut()), -AML_EINVAL);
+        assert_eq!(aml_layout_reshape(bare, null_mut(), 2, n), -AML_EINVAL);
+        assert_eq!(aml_layout_reshape(bare, &mut out, 2, null()), -AML_EINVAL);
+        for slice in [aml_layout_slice, aml_layout_slice_native] {
+            assert_eq!(slice(bare, null_mut(), n, n, n), -AML_EINVAL);
+            assert_eq!(slice(bare, &mut out, n, null(), n), -AML_EINVAL);
+        }
+        assert_eq!(aml_layout_duplicate(bare, null_mut(), null_mut()), -AML_EINVAL);
+        assert_eq!(aml_copy_layout_transform_generic(bare, null(), null()), -AML_EINVAL);
+        assert_eq!(aml_copy_layout_transform_generic(bare, bare, null()), -AML_ENOTSUP);
+        assert_eq!(aml_dma_copy_custom(dma, null_mut(), bare, None, null_mut()), -AML_EINVAL);
+        assert_eq!(aml_dma_copy_custom(dma, bare, null_mut(), None, null_mut()), -AML_EINVAL);
+        assert_eq!(aml_dma_copy_custom(dma, bare, bare, None, null_mut()), -AML_ENOTSUP);
+        assert_eq!(aml_dma_wait(dma, null_mut()), -AML_EINVAL);
+        assert_eq!(aml_dma_cancel(dma, null_mut()), -AML_EINVAL);
+    }
+    assert!(out.is_null());
 }
