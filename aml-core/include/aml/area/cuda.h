@@ -101,7 +101,8 @@ void *aml_area_cuda_mmap(const struct aml_area_data *area_data, size_t size, str
  * @param area_data The state that it was mapped with.
  * @param ptr The memory; NULL is nothing to do.
  * @param size The size that was mapped.
- * @return #AML_SUCCESS; `-AML_EINVAL` for memory that is not of this kind; `-AML_FAILURE` when CUDA failed.
+ * @return #AML_SUCCESS; `-AML_EINVAL` for memory that is not of this kind, where a device's and managed memory are one
+ * kind, and host memory that areas allocated is another; `-AML_FAILURE` when CUDA failed.
  */
 int aml_area_cuda_munmap(const struct aml_area_data *area_data, void *ptr, const size_t size);
 
