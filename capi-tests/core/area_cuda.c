@@ -457,3 +457,43 @@ EMULATED_TEST(what_fails_in_unmapping_stays_mapped)
 	free(own);
 	leave_device(0);
 }
+
+enum { THREADS = 4, BLOCKS = 24, ROUNDS = 20, PLACE = 4 * 4096 }; /* a place is whole pages */
+static struct aml_area *mapping;
+
+/* Maps blocks in one sequence and unmaps them in another, which depends on the round. */
+static void *map_and_unmap(void *blocks)
+{
+	char *own = blocks;
+	void *memory[BLOCKS];
+	use_device(0);
+	for (int round = 1; round < ROUNDS; round++) {
+		for (int i = 0; i < BLOCKS; i++) {
+			options opts = {-1, own + i * 5 % BLOCKS * PLACE};
+			memory[i] = map(mapping, SIZE, &opts);
+			REQUIRE(memory[i]);
+		}
+		for (int i = 0; i < BLOCKS; i++)
+			REQUIRE_EQ(aml_area_munmap(mapping, memory[(i + round) * 7 % BLOCKS], SIZE), AML_SUCCESS);
+		REQUIRE_EQ(aml_area_munmap(mapping, memory[round % BLOCKS], SIZE), -AML_EINVAL);
+	}
+	leave_device(0);
+	return NULL;
+}
+
+TEST(threads_map_memory_of_the_program_side_by_side)
+{
+	pthread_t threads[THREADS];
+	use_device(0);
+	struct counts before = counts_now();
+	char *own = aligned_alloc(4096, (size_t)THREADS * BLOCKS * PLACE);
+	mapping = area_new(-1, AML_AREA_CUDA_FLAG_ALLOC_MAPPED);
+	for (size_t i = 0; i < THREADS; i++)
+		REQUIRE(pthread_create(&threads[i], NULL, map_and_unmap, own + i * BLOCKS * PLACE) == 0);
+	for (size_t i = 0; i < THREADS; i++)
+		REQUIRE(pthread_join(threads[i], NULL) == 0);
+	counts_require_same(before, "after unmapping");
+	aml_area_cuda_destroy(&mapping);
+	free(own);
+	leave_device(0);
+}
